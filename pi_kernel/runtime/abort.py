@@ -1,0 +1,135 @@
+"""`AbortSignal`: a request to stop that any thread may make and any code may watch."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from pi_kernel.errors import ToolAborted
+
+__all__ = ("AbortSignal",)
+
+
+class AbortSignal:
+    """A request to stop, with a reason; set once, never unset.
+
+    Example:
+        >>> signal = AbortSignal()
+        >>> unsubscribe = signal.subscribe(lambda: print("stopping:", signal.reason))
+        >>> signal.abort("enough")
+        stopping: enough
+    """
+
+    __slots__ = ("_aborted", "_callbacks", "_reason")
+
+    _shared_lock = threading.Lock()
+
+    def __init__(self) -> None:
+        self._aborted = False
+        self._reason: Any = None
+        self._callbacks: dict[object, Callable[[], object]] | None = None
+
+    @property
+    def aborted(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self._aborted
+
+    @property
+    def reason(self) -> Any:
+        """What `abort` was given, or None."""
+        return self._reason
+
+    def abort(self, reason: Any = None) -> None:
+        """Ask to stop. The first call counts; callbacks run in the calling thread."""
+        with self._shared_lock:
+            if self._aborted:
+                return
+            self._reason = reason
+            self._aborted = True
+            callbacks, self._callbacks = self._callbacks, None
+        for callback in (callbacks or {}).values():
+            callback()
+
+    def subscribe(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call ``callback`` when the signal is set, at once if it is set already.
+
+        Returns:
+            A function that takes the subscription back.
+        """
+        key = object()
+        with self._shared_lock:
+            late = self._aborted
+            if not late:
+                if self._callbacks is None:
+                    self._callbacks = {}
+                self._callbacks[key] = callback
+        if late:
+            callback()
+
+        def unsubscribe() -> None:
+            with self._shared_lock:
+                if self._callbacks is not None:
+                    self._callbacks.pop(key, None)
+
+        return unsubscribe
+
+    def throw_if_aborted(self) -> None:
+        """Raise `ToolAborted` when the signal is set."""
+        if self._aborted:
+            raise ToolAborted
+
+    async def wait(self) -> None:
+        """Return once the signal is set; it may be set from any thread."""
+        if self._aborted:
+            return
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def settle() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        unsubscribe = self.subscribe(lambda: loop.call_soon_threadsafe(settle))
+        try:
+            await done
+        finally:
+            unsubscribe()
+
+    @classmethod
+    def any(cls, *signals: AbortSignal | None) -> AbortSignal:
+        """Return a signal that is set as soon as one of the given ones is; None is left out."""
+        combined = cls()
+        for signal in signals:
+            if signal is not None:
+                combined.follow(signal)
+        return combined
+
+    @classmethod
+    def timeout(cls, seconds: float) -> AbortSignal:
+        """Return a signal that sets itself after ``seconds``."""
+        signal = cls()
+        timer = threading.Timer(seconds, signal.abort, args=("timeout",))
+        timer.daemon = True
+        timer.start()
+        return signal
+
+    def follow(self, parent: AbortSignal) -> None:
+        """Set this signal when the parent is set, until `unfollow`."""
+        with self._shared_lock:
+            if not parent._aborted:
+                if parent._callbacks is None:
+                    parent._callbacks = {}
+                parent._callbacks[self] = lambda: self.abort(parent._reason)
+                return
+        self.abort(parent._reason)
+
+    def unfollow(self, parent: AbortSignal) -> None:
+        """Take `follow` back."""
+        callbacks = parent._callbacks
+        if callbacks is not None:
+            callbacks.pop(self, None)
+
+    def __repr__(self) -> str:
+        return f"AbortSignal(aborted={self._aborted}, reason={self._reason!r})"
