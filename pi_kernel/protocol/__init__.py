@@ -1,0 +1,1 @@
+"""Values that are stored and sent: content, messages, results, events. No behaviour."""

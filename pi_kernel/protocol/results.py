@@ -59,7 +59,7 @@ class ToolResult:
         "value",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a field, all but the first by keyword
         self,
         content: str | Iterable[Block | str | Mapping[str, Any]] | Block | None = None,
         *,
@@ -80,7 +80,7 @@ class ToolResult:
         self.value = value
 
     @classmethod
-    def of_scalar(cls, value: str | float | bool | None) -> ToolResult:
+    def of_scalar(cls, value: str | float | bool | None) -> ToolResult:  # noqa: FBT001 - the value
         """Wrap a JSON scalar; its text block is made when somebody reads it."""
         result = cls.__new__(cls)
         result._content = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -87,7 +87,7 @@ class ToolDefinition:
     is_enabled: Callable[[], bool] | None = None
     """Asked before every model request and every look-up; never cached."""
     validate_input: Callable[[dict[str, Any], Any], Any] | None = None
-    """A check of meaning after the schema's: None, or a text (or exception) that says what is wrong."""
+    """A check of meaning after the schema's: None, or a text or exception saying what is wrong."""
     check_permissions: Callable[[dict[str, Any], Any], Any] | None = None
     """None, ``allow``, ``ask``, ``deny`` or a pair with a reason; raising denies."""
     is_read_only: Callable[[dict[str, Any]], bool] | None = None
@@ -99,15 +99,21 @@ class ToolDefinition:
     """What the tool is doing, for people, such as ``Reading src/foo.ts``."""
     function: Callable[..., Any] | None = field(default=None, compare=False)
     """The Python function behind the tool, where there is one."""
+    check_arguments: Callable[..., Any] | None = field(default=None, compare=False)
+    """A converter's check right after the schema's, of the coerced and the prepared arguments."""
+    plain: Callable[..., Coroutine[Any, Any, Any]] | None = field(default=None, compare=False)
+    """A shorter way to run a tool that needs its arguments only: an async function of them."""
     returns_json: bool = False
     """Whether scripts should get structured content although there is no output schema."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise PiKernelError(f"a tool's name must be a text that is not empty, got {self.name!r}")
+        name: Any = self.name
+        if not isinstance(name, str) or not name:
+            raise PiKernelError(f"a tool's name must be a text that is not empty, got {name!r}")
         if not callable(self.execute):
             raise PiKernelError(f'Tool "{self.name}": execute must be callable')
-        if not isinstance(self.parameters, Mapping):
+        parameters: Any = self.parameters
+        if not isinstance(parameters, Mapping):
             where = getattr(self.execute, "__module__", None) or "unknown"
             raise PiKernelError(
                 f'Tool "{self.name}" registered by extension "{where}"'

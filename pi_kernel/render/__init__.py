@@ -1,0 +1,1 @@
+"""Pure functions from protocol values to text and HTML."""

@@ -1,0 +1,1 @@
+"""One call, one batch, nested calls: the pipeline. No Jupyter, no tools."""

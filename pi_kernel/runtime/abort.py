@@ -22,7 +22,7 @@ class AbortSignal:
         stopping: enough
     """
 
-    __slots__ = ("_aborted", "_callbacks", "_reason")
+    __slots__ = ("_aborted", "_callbacks", "_followers", "_reason", "owner")
 
     _shared_lock = threading.Lock()
 
@@ -30,6 +30,9 @@ class AbortSignal:
         self._aborted = False
         self._reason: Any = None
         self._callbacks: dict[object, Callable[[], object]] | None = None
+        self._followers: dict[AbortSignal, None] | None = None
+        self.owner: Callable[[], object] | None = None
+        """One callback of the runtime's own, kept apart because every call has one."""
 
     @property
     def aborted(self) -> bool:
@@ -49,6 +52,11 @@ class AbortSignal:
             self._reason = reason
             self._aborted = True
             callbacks, self._callbacks = self._callbacks, None
+            followers, self._followers = self._followers, None
+        for follower in list(followers or ()):
+            follower.abort(reason)
+        if self.owner is not None:
+            self.owner()
         for callback in (callbacks or {}).values():
             callback()
 
@@ -117,19 +125,18 @@ class AbortSignal:
 
     def follow(self, parent: AbortSignal) -> None:
         """Set this signal when the parent is set, until `unfollow`."""
-        with self._shared_lock:
-            if not parent._aborted:
-                if parent._callbacks is None:
-                    parent._callbacks = {}
-                parent._callbacks[self] = lambda: self.abort(parent._reason)
-                return
-        self.abort(parent._reason)
+        followers = parent._followers
+        if followers is None:
+            followers = parent._followers = {}
+        followers[self] = None
+        if parent._aborted:  # also when it was set between the lines above
+            self.abort(parent._reason)
 
     def unfollow(self, parent: AbortSignal) -> None:
         """Take `follow` back."""
-        callbacks = parent._callbacks
-        if callbacks is not None:
-            callbacks.pop(self, None)
+        followers = parent._followers
+        if followers is not None:
+            followers.pop(self, None)
 
     def __repr__(self) -> str:
         return f"AbortSignal(aborted={self._aborted}, reason={self._reason!r})"

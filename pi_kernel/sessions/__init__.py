@@ -1,0 +1,1 @@
+"""Sessions: a directory, a registry, a pipeline and a trace."""

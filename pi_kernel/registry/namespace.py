@@ -1,0 +1,200 @@
+"""`ToolsNamespace`: tools as attributes, ``await tools.read(path="notes.md")``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import keyword
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pi_kernel.errors import PiKernelError, ToolCallError
+from pi_kernel.registry.definition import ToolDefinition
+from pi_kernel.registry.identifiers import MAX_LISTED, identifiers, missing_text, resolve_name
+from pi_kernel.runtime.call import Caller
+from pi_kernel.runtime.nested import execute_nested_call
+from pi_kernel.runtime.outcome import ToolOutcome
+
+__all__ = ("BoundTool", "ToolsNamespace", "value_or_raise")
+
+INDEX_ONLY_PREFIX = "__"
+"""Python asks objects for such names; tools must not answer."""
+OWN_PREFIX = "_ToolsNamespace__"
+
+_started: set[asyncio.Task[Any]] = set()
+"""The loop holds its tasks weakly; a call that nobody awaits must run on."""
+
+
+def value_or_raise(outcome: ToolOutcome, tool: ToolDefinition | None) -> Any:
+    """Return what a call resolves to.
+
+    A tool that declares an output schema resolves to its structured content, also when the result
+    is an error, because the content says what went wrong (bash's exit code). Any other error
+    raises.
+
+    Raises:
+        ToolCallError: With the text that a model would read.
+    """
+    if not outcome.is_error:
+        return outcome.value
+    if tool is not None and tool.output_schema is not None and outcome.has_structured_content:
+        return outcome.structured_content
+    raise ToolCallError(
+        outcome.text or f'Tool "{outcome.tool_name}" failed',
+        tool_name=outcome.tool_name,
+        tool_call_id=outcome.id,
+        outcome=outcome,
+    )
+
+
+class BoundTool:
+    """One tool as a function: keyword arguments, or one mapping; awaiting it gives the value."""
+
+    def __init__(self, caller: Callable[[], Caller], definition: ToolDefinition) -> None:
+        self._caller = caller
+        self.definition = definition
+        self.__name__ = definition.name
+        self.__qualname__ = f"tools.{definition.name}"
+        self.__doc__ = definition.description
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters as the schema has them, for completion and help."""
+        return signature_of(self.definition)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> asyncio.Task[Any]:
+        """Start the call at once.
+
+        Returns:
+            A task: awaiting it gives the value or raises `ToolCallError`.
+
+        Raises:
+            TypeError: If arguments are given in any other form than keywords or one mapping.
+            PiKernelError: If no event loop is running here.
+        """
+        name = self.definition.name
+        if len(args) > 1 or (args and kwargs):
+            raise TypeError(
+                f"tools.{name}() takes keyword arguments or one mapping, not both or several"
+            )
+        if args and not isinstance(args[0], Mapping):
+            raise TypeError(
+                f"tools.{name}() takes keyword arguments or one mapping,"
+                f" got {type(args[0]).__name__}"
+            )
+        return _start(self._caller, self.definition, dict(args[0]) if args else kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.definition.name}{self.__signature__}>"
+
+
+def _start(
+    caller: Callable[[], Caller], definition: ToolDefinition, arguments: dict[Any, Any]
+) -> asyncio.Task[Any]:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise PiKernelError(
+            f"tools.{definition.name}() needs a running event loop; without one use"
+            " session.run(session.execute_tool(...))"
+        ) from None
+    who = caller()
+
+    async def run() -> Any:
+        outcome = await execute_nested_call(who, definition.name, arguments)
+        return value_or_raise(outcome, definition)
+
+    task = loop.create_task(run())
+    _started.add(task)
+    task.add_done_callback(_settle)
+    return task
+
+
+def _settle(task: asyncio.Task[Any]) -> None:
+    """Look at a failure, so that one nobody awaits is not reported as never retrieved."""
+    _started.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+def signature_of(definition: ToolDefinition) -> inspect.Signature:
+    """Return keyword-only parameters as the schema has them, required ones first.
+
+    Names that Python cannot take as keywords are left out; one mapping carries them.
+    """
+    properties = definition.parameters.get("properties")
+    required = definition.parameters.get("required")
+    if not isinstance(properties, Mapping):
+        return inspect.Signature()
+    if not isinstance(required, list | tuple):
+        required = ()
+    parameters = []
+    for name in sorted(properties, key=lambda key: key not in required):
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            continue
+        schema = properties[name]
+        default: Any = inspect.Parameter.empty
+        if name not in required:
+            default = schema.get("default") if isinstance(schema, Mapping) else None
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+    return inspect.Signature(parameters)
+
+
+class ToolsNamespace:
+    """The tools that a caller can reach, by identifier or raw name.
+
+    ``dir()`` and completion list them; ``tools["raw name"]`` reaches names that are no identifiers.
+
+    Args:
+        caller: Returns who makes the calls.
+        reach: Returns the tools, by name; asked at each access.
+        hint: How to find tools, said about a name that does not exist.
+    """
+
+    # Names in two underscores, which Python rewrites: any other name may be a tool's.
+    def __init__(
+        self,
+        caller: Callable[[], Caller],
+        reach: Callable[[], Mapping[str, ToolDefinition]],
+        hint: str = "",
+    ) -> None:
+        self.__caller = caller
+        self.__reach = reach
+        self.__hint = hint
+
+    def __getattr__(self, key: str) -> BoundTool:
+        if key.startswith((INDEX_ONLY_PREFIX, OWN_PREFIX)):
+            raise AttributeError(key)
+        tools = self.__reach()
+        name = resolve_name(key, tools)
+        if name is None:
+            raise AttributeError(missing_text(key, tools, self.__hint), name=key, obj=self)
+        return BoundTool(self.__caller, tools[name])
+
+    def __getitem__(self, key: str) -> BoundTool:
+        tools = self.__reach()
+        name = key if key in tools else resolve_name(key, tools)
+        if name is None:
+            raise KeyError(missing_text(key, tools, self.__hint))
+        return BoundTool(self.__caller, tools[name])
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and resolve_name(key, self.__reach()) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__reach())
+
+    def __len__(self) -> int:
+        return len(self.__reach())
+
+    def __dir__(self) -> list[str]:
+        return [n for n in identifiers(self.__reach()) if not n.startswith(INDEX_ONLY_PREFIX)]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.__reach())
+
+    def __repr__(self) -> str:
+        names = list(identifiers(self.__reach()))
+        more = ", ..." if len(names) > MAX_LISTED else ""
+        noun = "tool" if len(self) == 1 else "tools"
+        return f"<{len(self)} {noun}: {', '.join(names[:MAX_LISTED])}{more}>"

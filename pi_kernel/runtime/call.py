@@ -1,0 +1,369 @@
+"""Who calls, and one call on its way through the pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal
+
+from pi_kernel.protocol.calls import CallStatus, Origin
+from pi_kernel.protocol.content import ToolCall
+from pi_kernel.protocol.events import ToolExecutionUpdate
+from pi_kernel.protocol.json import JsonObject
+from pi_kernel.protocol.results import ABSENT, ToolResult
+from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.runtime.records import NestedCallRecorder
+
+if TYPE_CHECKING:
+    from pi_kernel.runtime.tool import CallHost, Tool
+
+__all__ = ("Call", "Caller", "current_caller")
+
+ABORT_GRACE_SECONDS = 0.2
+"""How long a running tool may take to stop by itself after its signal was set."""
+MAX_FORCE_INTERVAL_SECONDS = 1.0
+
+Reach = Literal["person", "nested", "model"]
+"""``person``: all but hidden tools; ``nested``: callable ones; ``model``: the set of its batch."""
+
+current_caller: ContextVar[Caller | None] = ContextVar("pi_kernel_caller", default=None)
+"""The tool call or cell whose code is running."""
+
+
+class Caller:
+    """Something that makes calls: a tool call, a cell, a session. It numbers what it calls.
+
+    Attributes have class-level defaults because one is made for every call and most stay unset.
+    """
+
+    id: str
+    host: CallHost
+    counter = 0
+    recorder: NestedCallRecorder | None = None
+    root: Caller
+    """The caller that owns the recorder."""
+    holds_queue = False
+    closed = False
+    origin: Origin = "tool"
+    parent_id: str | None = None
+    cell_call_id: str | None = None
+    cell_id: str | None = None
+    execution_count: int | None = None
+    turn_id: str | None = None
+    turn_index: int | None = None
+    cwd: str | None = None
+    is_parent = True
+    """Whether its calls name it as their parent."""
+    owns_children = False
+    """Whether each of its calls is a root with a record of its own."""
+    is_watching = False
+    """Whether it wants `child_started` and `child_ended`."""
+    child_reach: Reach = "nested"
+    child_origin: Origin = "tool"
+
+    _signal: AbortSignal | None = None
+
+    def __init__(self, host: CallHost, caller_id: str, signal: AbortSignal) -> None:
+        self.host = host
+        self.id = caller_id
+        self._signal = signal
+        self.root = self
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The signal that asks this caller's calls to stop."""
+        if self._signal is None:
+            self._signal = AbortSignal()
+        return self._signal
+
+    def renew_signal(self) -> AbortSignal:
+        """Give later calls a fresh signal; returns the old one."""
+        old, self._signal = self.signal, AbortSignal()
+        return old
+
+    def next_id(self) -> str:
+        """Return the id of the next call of this caller."""
+        self.counter += 1
+        return f"{self.id}/{self.counter}"
+
+    def child_started(self) -> None:
+        """Take note that a call or a run of this caller begins."""
+
+    def child_ended(self) -> None:
+        """Take note that it ended; may raise to end the caller's code."""
+
+    def child_recorder(self) -> NestedCallRecorder | None:
+        """Return the recorder that this caller's calls are written to."""
+        return self.recorder
+
+
+class Call(Caller):
+    """One call of a tool: its request, its way and, in the end, its result."""
+
+    caller: Caller
+    parent_signal: AbortSignal
+    tool: Tool | None = None
+    reach: Reach = "nested"
+    name: str
+    raw: JsonObject
+    """The arguments as they were given, as plain JSON; empty where they cannot be."""
+    args: JsonObject
+    """The arguments that execute gets."""
+    arguments_error: str | None = None
+    message: ToolCall | None = None
+    tools: Any = None
+    """The set that a model's call looks its tool up in."""
+    on_update: Callable[[ToolResult], object] | None = None
+    status: CallStatus | None = None
+    is_error = False
+    result: ToolResult
+    error: BaseException | None = None
+    block_reason: str | None = None
+    index = 0
+    completion_index: int | None = None
+    started_at = 0.0
+    started_perf = 0.0
+    queued_ms: float | None = None
+    duration_ms: float | None = None
+    total_ms = 0.0
+    updates = 0
+    last_update: ToolResult | None = None
+    begun: tuple[Any, Any] | None = None
+    """A tool's coroutine and what it waits for, when it was begun before anybody could wait."""
+    executing_since: float | None = None
+    provisional_status: CallStatus = "ok"
+    """How execute ended, until after hooks have seen it."""
+    settled = False
+    """Whether execute has returned: updates are dropped."""
+    ended = False
+    """Whether the call has its result: an abort does not reach it any more."""
+    interrupted = False
+    blockers = 0
+    """How many calls at or below this one an interrupt must wait for."""
+    foreign_cancellation: BaseException | None = None
+    """Somebody else's cancellation of the awaiting task; raised again once the call has ended."""
+
+    _task: asyncio.Task[Any] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _thread = 0
+    _cancels = 0
+    _pump: asyncio.Task[None] | None = None
+    _waiting: deque[ToolResult] | None = None
+    _from_threads = False
+
+    def __init__(self, host: CallHost, call_id: str, caller: Caller, name: str) -> None:
+        self.host = host
+        self.id = call_id
+        self.name = name
+        self.caller = caller
+        self.parent_signal = caller.signal
+        self.index = caller.counter
+        self.origin = caller.child_origin
+        if caller.is_parent:
+            self.parent_id = caller.id
+        if caller.holds_queue:
+            self.holds_queue = True
+        if caller.owns_children:
+            self.open_root(caller)
+        else:
+            self.root = caller.root
+        self.started_at = time.time()
+        self.started_perf = time.perf_counter()
+
+    def open_root(self, caller: Caller) -> None:
+        """Take over the facts that the calls below this root share."""
+        self.root = self
+        self.reach = caller.child_reach
+        self.cell_call_id = caller.cell_call_id
+        self.cell_id = caller.cell_id
+        self.execution_count = caller.execution_count
+        self.turn_id = caller.turn_id
+        self.turn_index = caller.turn_index
+
+    @property
+    def depth(self) -> int:
+        """How many calls are above this one."""
+        above, caller = 0, self.caller
+        while isinstance(caller, Call):
+            above, caller = above + 1, caller.caller
+        return above
+
+    def child_recorder(self) -> NestedCallRecorder | None:
+        """Return the recorder of the root call, made when the first nested call needs it."""
+        root = self.root
+        recorder = root.recorder
+        if recorder is None and isinstance(root, Call):
+            recorder = root.recorder = NestedCallRecorder(root.caller.child_recorder())
+        return recorder
+
+    @property
+    def signal(self) -> AbortSignal:
+        """The call's own signal, made when somebody needs it; follows the one above."""
+        own = self._signal
+        if own is None:
+            own = self._signal = AbortSignal()
+            own.owner = self._on_abort
+            own.follow(self.parent_signal)
+        return own
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether the call was asked to stop."""
+        own = self._signal
+        return self.parent_signal.aborted if own is None else own.aborted
+
+    # -- updates ---------------------------------------------------------------------------
+
+    def update(self, partial: Any) -> None:
+        """Take a partial result, from any thread; after the call has settled it is dropped."""
+        if self.settled:
+            return
+        if not isinstance(partial, ToolResult):
+            partial = self.host.to_result(partial)
+        self.updates += 1
+        self.last_update = partial
+        if self.on_update is None and not self.host.events.wants("tool_execution_update"):
+            return
+        if self._loop is None or threading.get_ident() == self._thread:
+            self._deliver(partial)
+        else:
+            self._from_threads = True
+            self._loop.call_soon_threadsafe(self._deliver, partial)
+
+    def _deliver(self, partial: ToolResult) -> None:
+        if self._pump is not None and not self._pump.done():
+            if self._waiting is None:
+                self._waiting = deque()
+            self._waiting.append(partial)
+            return
+        waiting = self._deliver_now(partial)
+        if waiting is not None:
+            self._pump = asyncio.ensure_future(self._deliver_rest(waiting))
+
+    def _deliver_now(self, partial: ToolResult) -> Awaitable[Any] | None:
+        events = self.host.events
+        if self.on_update is not None:
+            try:
+                answer: Any = self.on_update(partial)
+            except Exception as error:  # noqa: BLE001 - a watcher must not harm the call
+                events.report("on_update", error)
+            else:
+                if hasattr(answer, "__await__"):
+                    return self._then_emit(answer, partial)
+        if not events.wants("tool_execution_update"):
+            return None
+        return events.deliver(self._update_event(partial))
+
+    def _update_event(self, partial: ToolResult) -> ToolExecutionUpdate:
+        return ToolExecutionUpdate(self.id, self.name, self.raw, partial, self.parent_id)
+
+    async def _then_emit(self, answer: Awaitable[Any], partial: ToolResult) -> None:
+        events = self.host.events
+        try:
+            await answer
+        except Exception as error:  # noqa: BLE001 - a watcher must not harm the call
+            events.report("on_update", error)
+        if events.wants("tool_execution_update"):
+            await events.emit(self._update_event(partial))
+
+    async def _deliver_rest(self, first: Awaitable[Any]) -> None:
+        await first
+        while self._waiting:
+            waiting = self._deliver_now(self._waiting.popleft())
+            if waiting is not None:
+                await waiting
+
+    async def updates_delivered(self) -> None:
+        """Wait until every accepted update has reached its watchers."""
+        if self._from_threads and self._loop is not None:
+            passed = self._loop.create_future()
+            # Callbacks run in the order they were scheduled, so the earlier updates come first.
+            self._loop.call_soon(passed.set_result, None)
+            await passed
+        if self._pump is not None:
+            await self._pump
+
+    # -- abort -----------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Note the task that the call runs in, so that an abort can reach it.
+
+        Called before anything of the call waits; a call that never waits needs none of it.
+        """
+        if self._task is not None:
+            return
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        if self.signal.aborted:
+            self._start_grace()
+
+    def release_task(self) -> None:
+        """Forget the task that prepared the call; another one will run it."""
+        self._task = None
+
+    def _on_abort(self) -> None:
+        loop = self._loop
+        if loop is not None and not self.ended:
+            try:
+                loop.call_soon_threadsafe(self._start_grace)
+            except RuntimeError:  # the loop is closed: nothing runs there any more
+                return
+
+    def _start_grace(self) -> None:
+        if not self.ended and self._loop is not None and not self.interrupted:
+            self._loop.call_later(ABORT_GRACE_SECONDS, self._force, 0.05)
+
+    def _force(self, interval: float) -> None:
+        """Cancel the task; again later, because code may swallow a cancellation."""
+        if self.ended or self._task is None or self._loop is None or self._task.done():
+            return
+        if self.blockers == 0:
+            self.interrupted = True
+            self._cancels += 1
+            self._task.cancel()
+        self._loop.call_later(interval, self._force, min(interval * 2, MAX_FORCE_INTERVAL_SECONDS))
+
+    def absorb_cancellation(self) -> bool:
+        """Whether a cancellation that arrived here was the one that an abort of ours sent."""
+        if not self.interrupted or self._task is None:
+            return False
+        while self._cancels:
+            self._cancels -= 1
+            self._task.uncancel()
+        return True
+
+    def leave(self) -> None:
+        """Let go of the task and the signal above."""
+        self.ended = True
+        if self._cancels:
+            self.absorb_cancellation()
+        own = self._signal
+        if own is not None:
+            own.owner = None
+            own.unfollow(self.parent_signal)
+
+    def block(self, change: int) -> None:
+        """Make interrupts of this call and of its callers wait (1) or not any more (-1)."""
+        caller: Caller | None = self
+        while isinstance(caller, Call):
+            caller.blockers += change
+            caller = caller.caller
+
+    # -- the end ---------------------------------------------------------------------------
+
+    def finish(self, status: CallStatus, result: ToolResult, *, is_error: bool) -> None:
+        """Set the result that counts."""
+        self.result = result
+        self.is_error = is_error
+        self.total_ms = (time.perf_counter() - self.started_perf) * 1000
+        self.status = status
+
+    @property
+    def value(self) -> Any:
+        """The live object behind the result, or ABSENT."""
+        return self.result.value if self.status is not None else ABSENT

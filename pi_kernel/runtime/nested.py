@@ -1,0 +1,178 @@
+"""The one nested runner: every call that is not part of a model's batch is made here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from pi_kernel.protocol.events import ToolExecutionEnd, ToolExecutionStart
+from pi_kernel.protocol.results import ToolResult, error_result
+from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.runtime.arguments import ArgumentsNotJson, to_json_arguments
+from pi_kernel.runtime.call import Call, Caller
+from pi_kernel.runtime.outcome import ToolOutcome
+from pi_kernel.runtime.pipeline import (
+    OPERATION_ABORTED,
+    look_up_and_validate,
+    run_at_once,
+    run_tool_call,
+    run_validated_call,
+)
+
+if TYPE_CHECKING:
+    from pi_kernel.runtime.tool import CallHost
+
+__all__ = (
+    "LATE_CALL",
+    "close_call",
+    "execute_nested_call",
+    "take_record",
+    "tell_end",
+    "tell_start",
+)
+
+LATE_CALL = "The calling tool has already finished"
+
+
+async def execute_nested_call(
+    caller: Caller,
+    name: str,
+    args: Any,
+    *,
+    signal: AbortSignal | None = None,
+    on_update: Callable[[ToolResult], object] | None = None,
+) -> ToolOutcome:
+    """Run one call for a caller: a tool call, a cell, or a session.
+
+    Never raises for the tool's failure. Ids are given in call order, before anything waits. When
+    the awaiting task is cancelled, the call ends as aborted and the cancellation goes on.
+    """
+    host = caller.host
+    call = Call(host, caller.next_id(), caller, name)
+    if signal is not None:
+        call.parent_signal = signal
+    if on_update is not None:
+        call.on_update = on_update
+    try:
+        call.raw = to_json_arguments(args)
+    except ArgumentsNotJson as error:
+        call.raw = {}
+        call.arguments_error = str(error)
+    if caller.closed:
+        call.finish("error", error_result(LATE_CALL), is_error=True)
+        return ToolOutcome(call)
+    recorder = caller.child_recorder()
+    if recorder is not None:
+        recorder.add(call)
+    host.calls.append(call)
+    if caller.is_watching:
+        return await _run_watched(host, call)
+    return await _run(host, call)
+
+
+async def _run_watched(host: CallHost, call: Call) -> ToolOutcome:
+    """Run a call of a cell, which is told of its start and end."""
+    call.caller.child_started()
+    try:
+        return await _run(host, call)
+    finally:
+        call.caller.child_ended()
+
+
+async def _run(host: CallHost, call: Call) -> ToolOutcome:
+    if host.events.listened:
+        await tell_start(host, call)
+    tool = call.tool = host.find_tool(call)
+    exclusive = host.is_sequential or (tool is not None and tool.execution_mode == "sequential")
+    if exclusive and not call.holds_queue:
+        await _run_exclusively(host, call)
+    elif look_up_and_validate(host, call) and not run_at_once(host, call):
+        await run_validated_call(host, call)
+    if call.foreign_cancellation is not None:
+        with anyio.CancelScope(shield=True):
+            await close_call(host, call)
+        raise call.foreign_cancellation
+    outcome = take_record(call)
+    if host.events.listened:
+        await tell_end(host, call)
+    return outcome
+
+
+async def _run_exclusively(host: CallHost, call: Call) -> None:
+    queued_at = time.perf_counter()
+    try:
+        await host.queue.take()
+    except asyncio.CancelledError as cancellation:  # while it waited: the call never started
+        call.foreign_cancellation = cancellation
+        call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
+        return
+    call.holds_queue = True
+    call.tool = None  # looked up again: the sets may have changed while it waited
+    call.queued_ms = (time.perf_counter() - queued_at) * 1000
+    try:
+        await run_tool_call(host, call)
+    finally:
+        host.queue.release()
+
+
+def take_record(call: Call) -> ToolOutcome:
+    """Close the call for further calls, add its usage to the record above, freeze its own."""
+    usage = call.result.usage
+    if usage is not None:
+        recorder = call.caller.child_recorder()
+        if recorder is not None:
+            recorder.add_usage(usage)
+    call.closed = True
+    outcome = ToolOutcome(call)
+    return outcome if call.recorder is None else outcome.take_record()
+
+
+async def close_call(host: CallHost, call: Call) -> ToolOutcome:
+    """Take the record and tell of the end."""
+    outcome = take_record(call)
+    if host.events.listened:
+        await tell_end(host, call)
+    return outcome
+
+
+async def tell_start(host: CallHost, call: Call) -> None:
+    """Emit the start event when somebody wants it."""
+    events = host.events
+    if events.wants("tool_execution_start"):
+        waiting = events.deliver(
+            ToolExecutionStart(
+                call.id,
+                call.name,
+                call.raw,
+                call.parent_id,
+                call.origin,
+                call.root.cell_id,
+                call.started_at * 1000,
+            )
+        )
+        if waiting is not None:
+            await waiting
+
+
+async def tell_end(host: CallHost, call: Call) -> None:
+    """Emit the end event when somebody wants it."""
+    events = host.events
+    if events.wants("tool_execution_end"):
+        waiting = events.deliver(
+            ToolExecutionEnd(
+                call.id,
+                call.name,
+                call.result,
+                call.is_error,
+                call.duration_ms,
+                call.parent_id,
+                call.status,
+                call.block_reason,
+            )
+        )
+        if waiting is not None:
+            await waiting

@@ -1,0 +1,407 @@
+"""The path of one call: lookup, prepare, validate, before, execute, after.
+
+Any failure becomes an error result; nothing but a cancellation from outside leaves this module
+as an exception, and that only after the call has its result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import time
+import types
+from collections.abc import Coroutine, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from pi_kernel.errors import ToolAborted, ToolTimeout
+from pi_kernel.protocol.calls import CallStatus
+from pi_kernel.protocol.results import ABSENT, ToolResult, error_result, text_of
+from pi_kernel.runtime.call import Call, current_caller
+from pi_kernel.runtime.hooks import HandlerFailed
+
+if TYPE_CHECKING:
+    from pi_kernel.runtime.tool import CallHost, Tool
+
+__all__ = (
+    "OPERATION_ABORTED",
+    "aborted_result",
+    "ask_after",
+    "ask_before",
+    "end_cancelled_call",
+    "execute_tool_call",
+    "look_up_and_validate",
+    "message_of",
+    "must_ask",
+    "prepare_tool_call",
+    "run_at_once",
+    "run_tool_call",
+    "run_validated_call",
+    "settle_tool_call",
+    "step_then_watch",
+    "watch_and_resume",
+)
+
+OPERATION_ABORTED = "Operation aborted"
+BLOCKED = "Tool execution was blocked"
+
+
+async def run_tool_call(host: CallHost, call: Call) -> None:
+    """Take one call from its request to its result.
+
+    A cancellation of the awaiting task is kept in ``call.foreign_cancellation`` for the caller to
+    raise again after it has told of the end.
+    """
+    if look_up_and_validate(host, call):
+        await run_validated_call(host, call)
+
+
+async def run_validated_call(host: CallHost, call: Call) -> None:
+    """Take a call with validated arguments to its result."""
+    try:
+        if not must_ask(host, call) or await ask_before(host, call):
+            await execute_tool_call(host, call)
+            if host.events.has_after:
+                await ask_after(host, call)
+            settle_tool_call(host, call)
+    except asyncio.CancelledError as cancellation:
+        end_cancelled_call(call, cancellation)
+    finally:
+        call.leave()
+
+
+def run_at_once(host: CallHost, call: Call) -> bool:
+    """Take a validated call to its result without waiting, where nobody has to be asked.
+
+    The same steps as in `run_validated_call`, for the many tools that are an async function of
+    their arguments and never wait: no coroutine is made but the function's own.
+
+    Returns:
+        True when the call has its result. Otherwise `run_validated_call` goes on, with what the
+        function has begun.
+    """
+    plain = call.tool.plain  # type: ignore[union-attr]  # it was found
+    if plain is None or host.events.has_after or must_ask(host, call):
+        return False
+    status: CallStatus = "ok"
+    token = current_caller.set(call)
+    started = call.executing_since = time.perf_counter()
+    try:
+        function = plain(**call.args)
+        try:
+            call.begun = (function, function.send(None))
+        except StopIteration as finished:
+            result = host.to_result(finished.value)
+        else:
+            return False
+    except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
+        status, result = _failure(call, error)
+    finally:
+        current_caller.reset(token)
+    call.duration_ms = (time.perf_counter() - started) * 1000
+    call.settled = call.ended = True
+    if result.is_error:
+        status = "error" if status == "ok" else status
+    call.finish(status, result, is_error=status != "ok")
+    return True
+
+
+async def prepare_tool_call(host: CallHost, call: Call) -> bool:
+    """Go through the steps before execute, for a call that runs later.
+
+    Returns:
+        True when the call may run. Otherwise it has its result already, without a duration, and
+        no after hook sees it.
+    """
+    return look_up_and_validate(host, call) and (
+        not must_ask(host, call) or await ask_before(host, call)
+    )
+
+
+def end_cancelled_call(call: Call, cancellation: asyncio.CancelledError) -> None:
+    """Give a call that a cancellation reached its result, whoever sent the cancellation."""
+    if not call.absorb_cancellation():
+        call.foreign_cancellation = cancellation
+        call.signal.abort("cancelled")
+    if call.duration_ms is None and call.executing_since is not None:
+        call.duration_ms = (time.perf_counter() - call.executing_since) * 1000
+    call.finish("aborted", aborted_result(call), is_error=True)
+
+
+def aborted_result(call: Call) -> ToolResult:
+    """Return the result of an aborted call: its last update's text, then that it was aborted."""
+    partial = text_of(call.last_update.content) if call.last_update is not None else ""
+    return error_result(f"{partial}\n\n{OPERATION_ABORTED}" if partial else OPERATION_ABORTED)
+
+
+def look_up_and_validate(host: CallHost, call: Call) -> bool:
+    """Find the tool, prepare and validate the arguments; False when the call has its result."""
+    if (call._signal or call.parent_signal)._aborted:  # noqa: SLF001 - looked at by every call
+        return _stop(call, "aborted", OPERATION_ABORTED)
+
+    tool = call.tool = call.tool or host.find_tool(call)
+    if tool is None:
+        return _stop(call, "not_found", f"Tool {call.name} not found")
+
+    prepared: Any = call.raw
+    if tool.prepare_arguments is not None:
+        try:
+            prepared = tool.prepare_arguments(copy.deepcopy(prepared))
+        except Exception as error:  # noqa: BLE001 - a tool's failure is a result
+            return _stop(call, "invalid", message_of(error), error)
+    if call.arguments_error is not None:
+        text = f'Invalid arguments for tool "{call.name}": {call.arguments_error}'
+        return _stop(call, "invalid", text)
+
+    try:
+        call.args = tool.validator.check(call.name, prepared)
+        if tool.check_arguments is not None:
+            tool.check_arguments(call.args, prepared)
+    except Exception as error:  # noqa: BLE001 - what the schema or a converter says is a result
+        return _stop(call, "invalid", message_of(error), error)
+    return True
+
+
+def must_ask(host: CallHost, call: Call) -> bool:
+    """Whether the tool or a before hook has a say in whether the call runs."""
+    tool = call.tool
+    return (
+        host.events.has_before
+        or tool.validate_input is not None  # type: ignore[union-attr]  # it was found
+        or tool.check_permissions is not None  # type: ignore[union-attr]
+    )
+
+
+async def ask_before(host: CallHost, call: Call) -> bool:
+    """Ask the tool's own checks, then the before hooks; False when the call has its result."""
+    tool = call.tool
+    assert tool is not None  # noqa: S101 - it was found
+    if tool.validate_input is not None:
+        problem = await _problem_with_input(host, call)
+        if problem is not None:
+            return _stop(call, "invalid", problem)
+    if tool.check_permissions is not None:
+        denial = await _tools_own_denial(host, call)
+        if denial is not None:
+            call.block_reason = denial
+            text = f'Permission denied for tool "{call.name}": {denial}'
+            return _stop(call, "blocked", text)
+    try:
+        block = await host.hooks.before_tool_call(call)
+    except HandlerFailed as error:
+        if not call.is_aborted:
+            call.block_reason = str(error)
+            return _stop(call, "blocked", str(error), error.__cause__)
+        block = None
+    if call.is_aborted:
+        return _stop(call, "aborted", OPERATION_ABORTED)
+    if block is None:
+        return True
+    call.block_reason = block.reason or BLOCKED
+    result = error_result(call.block_reason)
+    result.terminate = True if block.terminate else None
+    call.finish("blocked", result, is_error=True)
+    call.leave()
+    return False
+
+
+def _stop(call: Call, status: CallStatus, text: str, error: BaseException | None = None) -> bool:
+    call.error = error
+    call.finish(status, error_result(text), is_error=True)
+    call.leave()
+    return False
+
+
+def message_of(error: BaseException) -> str:
+    """Return what the model reads of an exception: its text, or the class name when empty."""
+    return str(error) or type(error).__name__
+
+
+async def _problem_with_input(host: CallHost, call: Call) -> str | None:
+    check = call.tool.validate_input  # type: ignore[union-attr]  # the caller has looked
+    try:
+        problem = check(call.args, host.context_for(call))  # type: ignore[misc]
+        if inspect.isawaitable(problem):
+            call.watch()
+            problem = await problem
+    except Exception as error:  # noqa: BLE001 - a tool's failure is a result
+        call.error = error
+        return message_of(error)
+    if problem is None or problem is True or problem == "":
+        return None
+    if problem is False:
+        return f'Invalid input for tool "{call.name}"'
+    return message_of(problem) if isinstance(problem, BaseException) else str(problem)
+
+
+async def _tools_own_denial(host: CallHost, call: Call) -> str | None:
+    check = call.tool.check_permissions  # type: ignore[union-attr]  # the caller has looked
+    answer: Any
+    try:
+        answer = check(call.args, host.context_for(call))  # type: ignore[misc]
+        if inspect.isawaitable(answer):
+            call.watch()
+            answer = await answer
+    except Exception as error:  # noqa: BLE001 - raising denies
+        call.error = error
+        return message_of(error)
+    reason: Any = None
+    if isinstance(answer, tuple | list) and answer:
+        answer, reason = answer[0], answer[1] if len(answer) > 1 else None
+    elif isinstance(answer, Mapping):
+        answer, reason = answer.get("decision"), answer.get("reason")
+    elif not isinstance(answer, str) and answer is not None:
+        answer, reason = getattr(answer, "decision", None), getattr(answer, "reason", None)
+    return str(reason or "the tool refused it") if answer == "deny" else None
+
+
+async def execute_tool_call(host: CallHost, call: Call) -> None:
+    """Run the tool; its result, or its failure, becomes the call's result."""
+    tool = call.tool
+    assert tool is not None  # noqa: S101 - prepare found it
+    token = current_caller.set(call)
+    status: CallStatus = "ok"
+    started = call.executing_since = call.executing_since or time.perf_counter()
+    try:
+        if call.begun is not None:
+            result = host.to_result(await watch_and_resume(call, *call.begun))
+        elif tool.plain is not None:
+            result = host.to_result(await step_then_watch(call, tool.plain(**call.args)))
+        else:
+            result = await _execute_in_context(host, call, tool)
+            if type(result) is not ToolResult:
+                result = _read_result(host, call, result)
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
+        status, result = _failure(call, error)
+    finally:
+        call.duration_ms = (time.perf_counter() - started) * 1000
+        call.settled = True
+        call.begun = None
+        current_caller.reset(token)
+    if call.updates:
+        await call.updates_delivered()
+    if status == "ok" and result.is_error:
+        status = "error"
+    call.provisional_status = status
+    call.result = result
+
+
+def _failure(call: Call, error: BaseException) -> tuple[CallStatus, ToolResult]:
+    """Return what an exception of a tool means for its call."""
+    call.error = error
+    if isinstance(error, KeyboardInterrupt):
+        return "aborted", aborted_result(call)
+    status: CallStatus = "error"
+    if isinstance(error, ToolTimeout):
+        status = "timeout"
+    elif isinstance(error, ToolAborted):
+        status = "aborted"
+    return status, error_result(message_of(error))
+
+
+async def _execute_in_context(host: CallHost, call: Call, tool: Tool) -> Any:
+    """Run execute with all that it may ask for; a plain function runs in a worker thread."""
+    context = host.context_for(call)
+    blocking = tool.interrupt_behavior == "block"
+    if blocking:
+        call.block(1)
+    try:
+        if tool.is_async:
+            return await step_then_watch(
+                call, tool.execute(call.id, call.args, call.signal, call.update, context)
+            )
+        call.watch()
+        result = await anyio.to_thread.run_sync(
+            tool.execute,
+            call.id,
+            call.args,
+            call.signal,
+            call.update,
+            context,
+            abandon_on_cancel=True,
+        )
+        return await result if inspect.isawaitable(result) else result
+    finally:
+        if blocking:
+            call.block(-1)
+
+
+async def step_then_watch(call: Call, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await a coroutine; the call is watched from the first time that it has to wait.
+
+    Most quick tools never wait, and to watch costs as much as all the rest of a quick call.
+    """
+    try:
+        first = coroutine.send(None)
+    except StopIteration as finished:
+        return finished.value
+    return await watch_and_resume(call, coroutine, first)
+
+
+@types.coroutine
+def watch_and_resume(
+    call: Call, coroutine: Coroutine[Any, Any, Any], waiting: Any
+) -> Generator[Any, Any, Any]:
+    """Await the rest of a coroutine that has just asked to wait."""
+    call.watch()
+    while True:
+        try:
+            yield waiting
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - thrown on into the coroutine
+            try:
+                waiting = coroutine.throw(error)
+            except StopIteration as finished:
+                return finished.value
+        else:
+            return (yield from coroutine)
+
+
+RESULT_KEYS = frozenset(
+    {"content", "details", "structured_content", "structuredContent", "usage"}
+    | {"is_error", "isError", "terminate"}
+)
+
+
+def _read_result(host: CallHost, call: Call, result: Any) -> ToolResult:
+    """Accept a result in another form: a subclass, a dict with a result's keys, or any value."""
+    if isinstance(result, ToolResult):
+        return result
+    if result is None:
+        return error_result(f'Tool "{call.name}" returned no result')
+    if isinstance(result, Mapping) and result and RESULT_KEYS.issuperset(result):
+        return ToolResult(
+            result.get("content"),
+            details=result.get("details"),
+            structured_content=result.get(
+                "structured_content", result.get("structuredContent", ABSENT)
+            ),
+            usage=result.get("usage"),
+            is_error=bool(result.get("is_error", result.get("isError", False))),
+            terminate=result.get("terminate"),
+        )
+    return host.to_result(result)
+
+
+async def ask_after(host: CallHost, call: Call) -> None:
+    """Let after hooks change the result; they may make a success of an error and the reverse."""
+    was_error = call.provisional_status != "ok"
+    call.result, is_error = await host.hooks.after_tool_call(call, call.result, is_error=was_error)
+    if is_error != was_error:
+        call.provisional_status = "error" if is_error else "ok"
+
+
+def settle_tool_call(host: CallHost, call: Call) -> None:
+    """Bound the result for a model, and set the one that counts."""
+    result = call.result
+    if call.reach == "model":
+        result = host.bound(call, result)
+    status = call.provisional_status
+    call.finish(status, result, is_error=status != "ok")

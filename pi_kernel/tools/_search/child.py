@@ -1,0 +1,239 @@
+"""The program that searches files in Python: a pattern that never ends can be killed with it.
+
+It imports nothing of the package, so that it starts quickly. The first line of its input is the job
+as JSON, then come the paths, each with a NUL byte after it. It prints rows as ripgrep does with
+``--null`` (see `rows`), writes errors in ripgrep's words and ends with ripgrep's exit codes.
+
+Source:
+    ripgrep 15.2.0, crate grep-searcher: what is binary, what a byte order mark means, which lines
+    are context.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+BLOCK_BYTES = 4 << 20
+READ_BYTES = 1 << 16
+REARM_SECONDS = 1.0
+UTF_8_MARK = b"\xef\xbb\xbf"
+UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+EXIT_MATCHES = 0
+EXIT_NO_MATCHES = 1
+EXIT_ERROR = 2
+
+Find = Callable[[str, int], int]
+"""Where the next match in a text starts, from a place on; negative for nowhere."""
+
+
+class Matcher:
+    """Finds the lines of a block that match."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        flags = re.MULTILINE | re.ASCII
+        self._ascii = re.compile(job["ascii"], flags)
+        self._job = job
+        self._unicode: re.Pattern[str] | None = None
+        self._literal: str = job["literal"]
+        self._needed: bytes = job["literal"].encode("utf-8", "surrogateescape")
+
+    def lines(self, block: bytes, start: int) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each line that matches, from a line's start on, without newline."""
+        if self._needed and block.find(self._needed, start) < 0:
+            return
+        is_ascii = block.isascii()
+        text = block.decode("latin-1" if is_ascii else "utf-8", "surrogateescape")
+        find = self._finder(is_ascii=is_ascii)
+        at = start if is_ascii else len(block[:start].decode("utf-8", "surrogateescape"))
+        done_chars, done_bytes = at, start
+        while at < len(text):
+            found = find(text, at)
+            if found < 0 or (found == len(text) and text.endswith("\n")):
+                return
+            line = text.rfind("\n", 0, found) + 1
+            end = text.find("\n", found)
+            end = len(text) if end < 0 else end
+            if is_ascii:
+                yield line, end
+            else:
+                first = done_bytes + _size(text[done_chars:line])
+                last = first + _size(text[line:end])
+                yield first, last
+                done_chars, done_bytes = end, last
+            at = end + 1
+
+    def _finder(self, *, is_ascii: bool) -> Find:
+        if self._job["is_literal"] and self._literal:
+            return lambda text, at: text.find(self._literal, at)
+        if not is_ascii and self._unicode is None:
+            self._unicode = re.compile(self._job["unicode"], re.MULTILINE | re.ASCII)
+        pattern = self._ascii if is_ascii or self._unicode is None else self._unicode
+
+        def find(text: str, at: int) -> int:
+            match = pattern.search(text, at)
+            return -1 if match is None else match.start()
+
+        return find
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+class FileSearch:
+    """The search of one file, block by block, with the context around the matches."""
+
+    def __init__(self, matcher: Matcher, *, context: int, max_count: int) -> None:
+        self.rows: list[tuple[int, bytes, bytes]] = []
+        """Line number, mark and text."""
+        self._matcher = matcher
+        self._context = context
+        self._left = max_count
+        self._after = 0
+        """How many lines of context are still to come."""
+        self._carried = b""
+        """Lines of the blocks before that may be context of a match to come."""
+        self._number = 1
+        """The number of the first line that is carried, or else comes next."""
+
+    def add(self, block: bytes) -> bool:
+        """Search whole lines; False when nothing more is wanted."""
+        data = self._carried + block
+        done = 0
+        if self._left > 0:
+            for first, last in self._matcher.lines(data, len(self._carried)):
+                done = self._show_after(data, done, first)
+                before = _back(data, first, self._context, done)
+                self._number += data.count(b"\n", done, before)
+                self._show(data, before, first, b"-")
+                done = min(last + 1, len(data))
+                self._show(data, first, done, b":")
+                self._after = self._context
+                self._left -= 1
+                if self._left == 0:
+                    break
+        done = self._show_after(data, done, len(data))
+        keep = _back(data, len(data), self._context, done)
+        self._number += data.count(b"\n", done, keep)
+        self._carried = data[keep:]
+        return self._left > 0 or self._after > 0
+
+    def _show_after(self, data: bytes, start: int, end: int) -> int:
+        """Show what is left of the context after the match before; return where it ends."""
+        while self._after > 0 and start < end:
+            line_end = data.find(b"\n", start, end)
+            after = end if line_end < 0 else line_end + 1
+            self._show(data, start, after, b"-")
+            self._after -= 1
+            start = after
+        return start
+
+    def _show(self, data: bytes, start: int, end: int, mark: bytes) -> None:
+        """Add the rows of some whole lines."""
+        if start == end:
+            return
+        for line in data[start:end].removesuffix(b"\n").split(b"\n"):
+            self.rows.append((self._number, mark, line))
+            self._number += 1
+
+
+def _back(data: bytes, end: int, count: int, start: int) -> int:
+    """Return where the last ``count`` lines before ``end`` begin, not before ``start``."""
+    at = end
+    for _ in range(count):
+        if at <= start:
+            break
+        newline = data.rfind(b"\n", start, at - 1)
+        at = start if newline < 0 else newline + 1
+    return at
+
+
+def blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield a file as UTF-8 or as it is, in pieces of whole lines, without a byte order mark."""
+    first = stream.read(BLOCK_BYTES)
+    encoding = UTF_16_MARKS.get(first[:2])
+    if encoding is not None:
+        text = (first[2:] + stream.read()).decode(encoding, "replace")
+        yield text.encode("utf-8", "replace")
+        return
+    pieces = [first.removeprefix(UTF_8_MARK)]
+    while piece := stream.read(BLOCK_BYTES):
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            pieces.append(piece[:cut])
+            yield b"".join(pieces)
+            pieces = []
+        pieces.append(piece[cut:])
+    if rest := b"".join(pieces):
+        yield rest
+
+
+def search_file(path: bytes, job: dict[str, Any], matcher: Matcher, watch: Watch) -> FileSearch:
+    """Search one file; a binary one has no rows unless it was asked for by name."""
+    search = FileSearch(matcher, context=job["context"], max_count=job["max_count"])
+    is_wanted = True
+    with open(path, "rb") as stream:  # noqa: PTH123 - paths are bytes
+        for block in blocks(stream):
+            watch.rearm()
+            if not job["explicit"] and b"\0" in block:
+                search.rows = []
+                break
+            is_wanted = is_wanted and search.add(block)
+            if not is_wanted and job["explicit"]:
+                break
+    return search
+
+
+class Watch:
+    """Ends the program when a block takes too long."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._armed_at = -REARM_SECONDS
+
+    def rearm(self) -> None:
+        """Start the time anew."""
+        now = time.monotonic()
+        if now - self._armed_at >= REARM_SECONDS:
+            faulthandler.dump_traceback_later(self._seconds, exit=True)
+            self._armed_at = now
+
+
+def paths_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the paths as they come."""
+    rest = b""
+    while piece := stream.read1(READ_BYTES):  # type: ignore[attr-defined]
+        *complete, rest = (rest + piece).split(b"\0")
+        yield from complete
+
+
+def main() -> int:
+    """Search all files; return the exit code."""
+    job: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    matcher = Matcher(job)
+    watch = Watch(job["seconds"])
+    code = EXIT_NO_MATCHES
+    for path in paths_of(sys.stdin.buffer):
+        try:
+            rows = search_file(path, job, matcher, watch).rows
+        except OSError as error:
+            shown = path.decode("utf-8", "replace")
+            text = f"rg: {shown}: {error.strerror} (os error {error.errno})\n"
+            sys.stderr.buffer.write(text.encode("utf-8", "replace"))
+            code = EXIT_ERROR
+            continue
+        if rows:
+            sys.stdout.buffer.writelines(b"%s\0%d%s%s\n" % (path, *row) for row in rows)
+            sys.stdout.buffer.flush()
+            code = EXIT_MATCHES if code == EXIT_NO_MATCHES else code
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

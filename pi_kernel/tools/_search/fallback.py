@@ -1,0 +1,100 @@
+"""Search with Python where there is no ripgrep: the same files, the same rows.
+
+The walk runs here and hands the paths to a child process (`child`), which searches them: a pattern
+that takes forever cannot hold the kernel up and can be ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+from pi_kernel.errors import PiKernelError
+from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._search import child
+from pi_kernel.tools._search.files import ripgrep_files
+from pi_kernel.tools._search.globs import GlobError
+from pi_kernel.tools._search.ignore import Overrides
+from pi_kernel.tools._search.program import Found, run_search
+from pi_kernel.tools._search.query import Query
+from pi_kernel.tools._search.regex_error import RegexError
+from pi_kernel.tools._search.regex_python import to_python
+from pi_kernel.tools._search.regex_syntax import parse_literal, parse_regex
+from pi_kernel.tools._search.walk import EntryKind, walk
+
+__all__ = ("search_with_python",)
+
+SECONDS_PER_BLOCK = 30
+"""Longer than any honest pattern takes for a few megabytes."""
+PATHS_PER_WRITE = 64
+
+
+def search_with_python(
+    query: Query, stop: AbortSignal, *, seconds_per_block: float = SECONDS_PER_BLOCK
+) -> Found:
+    """Search; the paths of the rows start with ``./``.
+
+    Raises:
+        PiKernelError: With ripgrep's words, if ripgrep would have met an error.
+        ToolAborted: If ``stop`` was set.
+    """
+    try:
+        overrides = Overrides([query.glob] if query.glob is not None else [])
+        parse = parse_literal if query.literal else parse_regex
+        pattern = to_python(parse(query.pattern, ignore_case=query.ignore_case))
+    except (GlobError, RegexError) as error:
+        raise PiKernelError(f"rg: {error}") from error
+    job = {
+        "ascii": pattern.ascii,
+        "unicode": pattern.unicode,
+        "literal": pattern.literal,
+        "is_literal": pattern.is_literal,
+        "context": query.context,
+        "max_count": query.max_count,
+        "explicit": query.file is not None,
+        "seconds": seconds_per_block,
+    }
+    errors: list[str] = []
+
+    def feed(stream: IO[bytes], is_over: threading.Event) -> None:
+        stream.write(json.dumps(job).encode() + b"\n")
+        if query.file is not None:
+            stream.write(os.fsencode(query.target) + b"\0")
+            return
+        batch: list[bytes] = []
+        start = os.fsencode(query.folder)
+        for relative, kind in walk(
+            start, ripgrep_files(), overrides=overrides, problems=errors
+        ):
+            if is_over.is_set():
+                return
+            if kind is EntryKind.FILE:
+                batch.append(b"./%s\0" % relative)
+            if len(batch) >= PATHS_PER_WRITE:
+                stream.write(b"".join(batch))
+                stream.flush()
+                batch.clear()
+        stream.write(b"".join(batch))
+
+    # Isolated and without site-packages: nothing of the user's runs, and it starts quickly.
+    argv = [sys.executable, "-I", "-S", str(Path(child.__file__))]
+    try:
+        found = run_search(argv, query, stop, feed=feed)
+    except (OSError, ValueError) as error:
+        raise PiKernelError(f"Failed to run the search: {error}") from error
+    if found.is_stopped:
+        return found
+    if found.errors.startswith("Timeout ("):
+        raise PiKernelError(
+            f"The pattern takes more than {seconds_per_block:g} seconds on one file with Python's"
+            " regular expressions. Use a simpler pattern, or install ripgrep, which never takes"
+            " long: pip install 'pi-kernel[search]'"
+        )
+    if errors or found.exit_code not in (child.EXIT_MATCHES, child.EXIT_NO_MATCHES):
+        text = "\n".join([*errors, *found.errors.splitlines()])
+        raise PiKernelError(text or f"the search exited with code {found.exit_code}")
+    return found

@@ -1,0 +1,308 @@
+"""The grep tool: lines that match a pattern, with path and line number.
+
+ripgrep searches where it is installed, Python elsewhere; both give the same rows. Which one it is
+is not part of a result: `engine_of` tells.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pi_kernel.errors import PiKernelError
+from pi_kernel.protocol.json import well_formed
+from pi_kernel.protocol.results import ToolResult
+from pi_kernel.protocol.tools import ToolAnnotations
+from pi_kernel.registry.definition import OnUpdate, ToolDefinition
+from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._paths import resolve_to_cwd
+from pi_kernel.tools._search.fallback import search_with_python
+from pi_kernel.tools._search.job import call_operation, run_job
+from pi_kernel.tools._search.program import Found
+from pi_kernel.tools._search.query import Query
+from pi_kernel.tools._search.ripgrep import find_ripgrep, search_with_ripgrep
+from pi_kernel.tools._search.rows import FileRows
+from pi_kernel.tools._truncate import (
+    DEFAULT_MAX_BYTES,
+    GREP_MAX_LINE_LENGTH,
+    NO_LINE_LIMIT,
+    Truncation,
+    format_size,
+    head_of,
+    truncate_line,
+)
+
+__all__ = ("Engine", "GrepOperations", "create", "engine_of")
+
+Engine = Literal["auto", "ripgrep", "python"]
+
+DEFAULT_LIMIT = 100
+NOTHING_FOUND = "No matches found"
+UTF_8_MARK = b"\xef\xbb\xbf"
+UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+SHORT_LINE_CHARS = GREP_MAX_LINE_LENGTH // 2
+"""A line of so many characters is within the limit, whatever they are."""
+
+DESCRIPTION = (
+    "Search the contents of files for a pattern. Gives the matching lines with path and line"
+    " number. Respects .gitignore and searches hidden files. Shows at most"
+    f" {DEFAULT_LIMIT} matches or {format_size(DEFAULT_MAX_BYTES)}, whichever comes first; lines are"
+    f" cut to {GREP_MAX_LINE_LENGTH} characters."
+)
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "Regular expression, or literal text"},
+        "path": {
+            "type": "string",
+            "description": "Directory or file to search (default: the working directory)",
+        },
+        "glob": {
+            "type": "string",
+            "description": (
+                "Which files to search, relative to path, such as '*.py' or 'src/**/*.ts'. Without"
+                " / it matches names at any depth; ! at the start leaves files out."
+            ),
+        },
+        "ignoreCase": {"type": "boolean", "description": "Ignore case (default: false)"},
+        "literal": {
+            "type": "boolean",
+            "description": "Take the pattern as text, not as a regular expression (default: false)",
+        },
+        "context": {
+            "type": "number",
+            "description": "Lines to show before and after each match (default: 0)",
+        },
+        "limit": {
+            "type": "number",
+            "description": f"The most matches to show (default: {DEFAULT_LIMIT})",
+        },
+    },
+    "required": ["pattern"],
+}
+
+
+class GrepOperations(Protocol):
+    """What grep asks of a file system that is not the local one."""
+
+    def is_directory(self, path: str, /) -> bool | Awaitable[bool]:
+        """Whether an absolute path is a directory; raise `OSError` when there is nothing."""
+        ...
+
+
+class LocalOperations:
+    """The local file system."""
+
+    def is_directory(self, path: str, /) -> bool:
+        """Whether an absolute path is a directory, after links."""
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+
+
+def create(
+    cwd: str | os.PathLike[str],
+    *,
+    operations: GrepOperations | None = None,
+    engine: Engine = "auto",
+) -> ToolDefinition:
+    """Return the definition of grep.
+
+    Args:
+        cwd: The working directory of calls whose context has none.
+        operations: Replaces the local file system where grep asks what a path is.
+        engine: What searches; by default ripgrep if it is there.
+
+    Source:
+        Pi 1.6.0, ``createGrepToolDefinition``; ripgrep 15.2.0.
+    """
+    files = operations if operations is not None else LocalOperations()
+
+    async def execute(
+        _tool_call_id: str,
+        params: dict[str, Any],
+        signal: AbortSignal | None,
+        _on_update: OnUpdate | None,
+        ctx: Any,
+    ) -> ToolResult:
+        if signal is not None:
+            signal.throw_if_aborted()
+        base = getattr(ctx, "cwd", None) or cwd
+        path = resolve_to_cwd(params.get("path") or ".", os.fspath(base))
+        try:
+            is_folder = await call_operation(lambda: files.is_directory(path), signal)
+        except OSError as error:
+            raise PiKernelError(f"Path not found: {path}") from error
+        query = _query(params, path, is_folder=is_folder)
+        return await run_job(lambda stop: _search(query, engine, stop), signal)
+
+    return ToolDefinition(
+        name="grep",
+        description=DESCRIPTION,
+        parameters=PARAMETERS,
+        execute=execute,
+        prompt_snippet="Search file contents for patterns (respects .gitignore)",
+        annotations=ToolAnnotations(read_only_hint=True),
+        activity=lambda params: f"Searching for {params.get('pattern', '')}",
+        is_read_only=lambda _params: True,
+    )
+
+
+def engine_of(engine: Engine = "auto") -> str:
+    """Return what grep searches with here, such as ``ripgrep 15.2.0 (/usr/bin/rg)`` or ``python``.
+
+    Raises:
+        PiKernelError: If ripgrep is asked for and is not there.
+    """
+    program = None if engine == "python" else find_ripgrep()
+    if program is not None:
+        return f"ripgrep {program.version} ({program.path})"
+    if engine == "ripgrep":
+        raise PiKernelError(
+            "ripgrep (rg) is not available; install it with: pip install 'pi-kernel[search]'"
+        )
+    return "python"
+
+
+def _query(params: dict[str, Any], path: str, *, is_folder: bool) -> Query:
+    glob = params.get("glob")
+    if glob:
+        mark = "!" if glob.startswith("!") else ""
+        glob = glob.removeprefix("!")
+        while glob.startswith("./"):
+            glob = glob.removeprefix("./")
+        glob = well_formed(mark + glob)
+    return Query(
+        pattern=well_formed(params["pattern"]),
+        folder=path if is_folder else os.path.dirname(path),  # noqa: PTH120 - keeps the path's text
+        file=None if is_folder else os.path.basename(path),  # noqa: PTH119 - keeps the path's text
+        glob=glob or None,
+        ignore_case=bool(params.get("ignoreCase")),
+        literal=bool(params.get("literal")),
+        context=max(0, math.floor(params.get("context", 0))),
+        limit=max(1, math.floor(params.get("limit", DEFAULT_LIMIT))),
+    )
+
+
+def _search(query: Query, engine: Engine, stop: AbortSignal) -> ToolResult:
+    program = None if engine == "python" else find_ripgrep()
+    if program is not None:
+        found = search_with_ripgrep(program, query, stop)
+    elif engine == "ripgrep":
+        raise PiKernelError("ripgrep (rg) is not available and could not be downloaded")
+    else:
+        found = search_with_python(query, stop)
+    return _result(query, found)
+
+
+def _result(query: Query, found: Found) -> ToolResult:
+    if not found.files:
+        return ToolResult(NOTHING_FOUND)
+    rows = _Rows()
+    left = query.limit
+    for file in sorted(found.files, key=lambda file: file.path.split(b"/")):
+        left = rows.add_file(query, file, left)
+        if left == 0:
+            break
+    notices: list[str] = []
+    details: dict[str, Any] = {}
+    if sum(file.match_count for file in found.files) > query.limit:
+        advice = f"Use limit={query.limit * 2} for more, or refine pattern"
+        notices.append(f"{query.limit} matches limit reached. {advice}")
+        details["matchLimitReached"] = query.limit
+    cut = rows.truncated()
+    if cut.truncated:
+        notices.append(f"{format_size(DEFAULT_MAX_BYTES)} limit reached")
+        details["truncation"] = cut.to_wire()
+    if rows.has_cut_lines:
+        notices.append(
+            f"Some lines truncated to {GREP_MAX_LINE_LENGTH} chars. Use read tool to see full lines"
+        )
+        details["linesTruncated"] = True
+    notice = f"\n\n[{'. '.join(notices)}]" if notices else ""
+    return ToolResult(cut.content + notice, details=details or None)
+
+
+class _Rows:
+    """The rows so far: what can be shown is kept, the rest is only counted."""
+
+    def __init__(self) -> None:
+        self.has_cut_lines = False
+        self._kept: list[bytes] = []
+        self._lines = 0
+        self._bytes = -1
+        """One less than the sum of rows and newlines: none comes before the first row."""
+
+    def add_file(self, query: Query, file: FileRows, left: int) -> int:
+        """Add the rows of a file; return how many matches are left to show."""
+        path = query.path_of(file.path)
+        last_line: float = math.inf
+        for number, is_match, text in _texts(query, file):
+            if number > last_line:
+                break
+            if is_match and left > 0:
+                left -= 1
+                mark = ":"
+                if left == 0:
+                    last_line = number + query.context
+            else:
+                mark = "-"
+            self._add(f"{path}{mark}{number}{mark} {self._cut(text)}")
+        return left
+
+    def _cut(self, text: str) -> str:
+        if len(text) <= SHORT_LINE_CHARS:
+            return text
+        text, was_cut = truncate_line(text, GREP_MAX_LINE_LENGTH)
+        self.has_cut_lines = self.has_cut_lines or was_cut
+        return text
+
+    def _add(self, row: str) -> None:
+        data = row.encode("utf-8", "surrogatepass")
+        if self._bytes <= DEFAULT_MAX_BYTES:
+            self._kept.append(data)
+        self._bytes += len(data) + 1
+        self._lines += row.count("\n") + 1
+
+    def truncated(self) -> Truncation:
+        return head_of(
+            b"\n".join(self._kept),
+            total_lines=self._lines,
+            total_bytes=self._bytes,
+            max_lines=NO_LINE_LIMIT,
+        )
+
+
+def _texts(query: Query, file: FileRows) -> Iterator[tuple[int, bool, str]]:
+    last = len(file.rows) - 1
+    for index, (number, is_match, data) in enumerate(file.rows):
+        line = data
+        if data.endswith(b"\r") and not (index == last and _ends_without_newline(query, file)):
+            line = data[:-1]
+        yield number, is_match, line.decode("utf-8", "replace")
+
+
+def _ends_without_newline(query: Query, file: FileRows) -> bool:
+    """Whether the last row is the file's last line and has no newline.
+
+    The carriage return at its end is part of such a line; the search prints a newline after it.
+    """
+    row = file.rows[-1][2]
+    try:
+        with open(query.absolute(file.path), "rb") as stream:  # noqa: PTH123 - paths are bytes
+            mark = stream.read(2)
+            encoding = UTF_16_MARKS.get(mark)
+            newline = b"\n"
+            if encoding is not None:
+                row = row.decode("utf-8", "replace").encode(encoding)
+                newline = newline.decode().encode(encoding)
+            end = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, end - len(newline + row)))
+            tail = stream.read()
+            stream.seek(0)
+            whole = stream.read(len(row) + len(UTF_8_MARK) + 1)
+    except OSError:
+        return False
+    return tail == newline + row or whole in (row, UTF_8_MARK + row, mark + row)

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios of minima in one run, printed and never asserted."""
