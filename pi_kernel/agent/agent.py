@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,10 @@ ALREADY_RUNNING = (
     "Agent is already processing a prompt."
     " Use steer() or followUp() to queue messages, or wait for completion."
 )
+
+
+inside_run: ContextVar[Agent | None] = ContextVar("pi_kernel_run", default=None)
+"""Whose run the running code belongs to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +85,11 @@ class Agent:
     def is_running(self) -> bool:
         """Whether a run is going on."""
         return self._signal is not None
+
+    @property
+    def is_running_elsewhere(self) -> bool:
+        """Whether a run is going on that the asking code is no part of."""
+        return self.is_running and inside_run.get() is not self
 
     def abort(self, reason: Any = None) -> None:
         """Ask the run to stop; it ends with every call answered."""
@@ -184,14 +194,22 @@ class Agent:
         )
         if caller is not None:
             caller.child_started()
+        token = inside_run.set(self)
         try:
-            return AgentRun(list(await run_loop(state, prompts)))
-        finally:
+            produced = await run_loop(state, prompts)
+        except BaseException:
             self._signal = None
-            if parent is not None:
-                own.unfollow(parent)
             with anyio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                 await self._host.events.emit(AgentSettled(aborted=own.aborted))
+            raise
+        else:
+            self._signal = None
+            await state.emit(AgentSettled(aborted=own.aborted))
+            return AgentRun(list(produced))
+        finally:
+            inside_run.reset(token)
+            if parent is not None:
+                own.unfollow(parent)
             if caller is not None:
                 caller.child_ended()
 
@@ -222,6 +240,8 @@ class Agent:
             if not task.done():
                 self.abort("the stream was left")
                 await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()
 
 
 def read_prompt(content: Any) -> UserMessage:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pi_kernel.registry.host import ToolHost
 from pi_kernel.runtime.abort import AbortSignal
-from pi_kernel.runtime.call import Caller
+from pi_kernel.runtime.call import Call, Caller
 from pi_kernel.runtime.records import NestedCallRecorder
 
 __all__ = ("RunCaller",)
@@ -20,13 +20,15 @@ class RunCaller(Caller):
     def __init__(self, host: ToolHost, outer: Caller | None, signal: AbortSignal) -> None:
         super().__init__(host, outer.id if outer is not None else "", signal)
         self.is_parent = outer is not None
-        self._outer = outer
+        self.outer = outer
+        """The cell or tool call that started the run."""
         if outer is not None:
-            self.cell_call_id = outer.cell_call_id
-            self.cell_id = outer.cell_id
-            self.execution_count = outer.execution_count
-            self.cwd = outer.cwd
+            root = outer.root
+            self.cell_call_id = root.cell_call_id
+            self.cell_id = root.cell_id
+            self.execution_count = root.execution_count
+            self.cwd = root.caller.cwd if isinstance(root, Call) else root.cwd
 
     def child_recorder(self) -> NestedCallRecorder | None:
         """Return the recorder of the cell or tool call that started the run."""
-        return self._outer.child_recorder() if self._outer is not None else None
+        return self.outer.child_recorder() if self.outer is not None else None

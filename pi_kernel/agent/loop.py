@@ -73,6 +73,7 @@ async def _run_turns(state: LoopState, prompts: Sequence[Message]) -> None:
     tools = _next_tools(state)
     await _append(state, tools, prompts)
     pending = await state.drain(state.steering)
+    decision: Decision | None = None
     is_first = more = True
     while True:
         while more or pending:

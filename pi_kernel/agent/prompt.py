@@ -70,14 +70,18 @@ def with_system_changes(
     before = [*transcript, *(m for m in pending if m is not held)]
     added, removed = declaration_changes(replay_declarations(before), declarations)
     sections = _changed_sections(replay_sections([*transcript, *pending]), shown)
-    fields = {"tools_added": added or None, "tools_removed": removed or None}
-    if isinstance(held, SystemMessage):
-        sections = {**(held.sections or {}), **sections}
-        changed = held.model_copy(update={**fields, "sections": sections or None})
-        return [changed if message is held else message for message in pending]
-    if not added and not removed and not sections:
-        return pending
-    return [SystemMessage(**fields, sections=sections or None), *pending]
+    if not isinstance(held, SystemMessage):
+        if not added and not removed and not sections:
+            return pending
+        held = SystemMessage()
+        pending = [held, *pending]
+    update = {
+        "tools_added": added or None,
+        "tools_removed": removed or None,
+        "sections": {**(held.sections or {}), **sections} or None,
+    }
+    changed = held.model_copy(update=update)
+    return [changed if message is held else message for message in pending]
 
 
 def _changed_sections(

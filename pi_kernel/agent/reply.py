@@ -58,15 +58,15 @@ def failed_reply(
     state: LoopState, reason: Literal["error", "aborted"], text: str
 ) -> AssistantMessage:
     """Return the reply that stands for a failure, with what an aborted model had said so far."""
-    failure = {"stop_reason": reason, "error_message": text}
     if state.open_reply is not None and reason == "aborted":
-        return state.open_reply.model_copy(update=failure)
+        return state.open_reply.model_copy(update={"stop_reason": reason, "error_message": text})
     info = getattr(state.model, "info", None)
     return AssistantMessage(
         content=[TextContent("")],
         provider=getattr(info, "provider", ""),
         model=getattr(info, "id", ""),
-        **failure,
+        stop_reason=reason,
+        error_message=text,
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+import anyio
 
 from pi_kernel.agent.caller import RunCaller
 from pi_kernel.agent.queues import MessageQueue
@@ -28,6 +31,10 @@ FinishTurn = Callable[
 ]
 """Asked after each turn: ``end`` ends the run, ``continue`` asks once more, None does neither."""
 
+T = TypeVar("T")
+
+HANDLER_GRACE_SECONDS = 1.0
+"""How long the handlers of an event may take once the run was asked to stop."""
 OTHER_ROLE = "message_end handlers must return a message with the same role"
 
 
@@ -75,7 +82,25 @@ class LoopState:
 
     async def emit(self, event: Event) -> None:
         """Tell of an event."""
-        await self.host.events.emit(event)
+        waiting = self.host.events.deliver(event)
+        if waiting is not None:
+            await self._or_abort(event.type, waiting)
+
+    async def _or_abort(self, event_type: str, waiting: Awaitable[T]) -> T | None:
+        """Wait for handlers; one that hangs is reported and left a moment after an abort."""
+        loop = asyncio.get_running_loop()
+        with anyio.CancelScope() as scope:
+
+            def hurry() -> None:
+                scope.deadline = loop.time() + HANDLER_GRACE_SECONDS
+
+            unsubscribe = self.signal.subscribe(lambda: loop.call_soon_threadsafe(hurry))
+            try:
+                return await waiting
+            finally:
+                unsubscribe()
+        self.host.events.report(event_type, TimeoutError("a handler did not end after an abort"))
+        return None
 
     async def drain(self, queue: MessageQueue) -> list[Message]:
         """Take what one drain point gets, and tell of it."""
@@ -99,7 +124,9 @@ class LoopState:
         replaced = await self._ask_handlers(message)
         if replaced is not message:
             self.messages[place] = self.produced[place_in_run] = replaced
-        await self.host.events.emit_to_listeners(MessageEnd(replaced))
+        await self._or_abort(
+            MessageEnd.type, self.host.events.emit_to_listeners(MessageEnd(replaced))
+        )
         if self.append is not None:
             self.append(replaced)
         return replaced
@@ -110,7 +137,7 @@ class LoopState:
             try:
                 answer = handler(MessageEnd(message))
                 if inspect.isawaitable(answer):
-                    answer = await answer
+                    answer = await self._or_abort(MessageEnd.type, answer)
                 message = _replacement(answer, message)
             except Exception as error:  # noqa: BLE001 - a handler must not harm the run
                 events.report(MessageEnd.type, error)

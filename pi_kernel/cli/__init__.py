@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from pi_kernel import __version__
-from pi_kernel.cli import demo, doctor, tools
 from pi_kernel.cli.terminal import escaped, standard_output
 from pi_kernel.errors import PiKernelError
 
@@ -29,8 +28,6 @@ STOPPED = 130
 MAX_ERROR_CHARS = 1_000
 DEBUG_VARIABLE = "PI_KERNEL_DEBUG"
 """When set, an error of our own also prints its traceback."""
-
-COMMANDS = {"demo": demo, "tools": tools, "doctor": doctor}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -87,12 +84,23 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    # Here, so that Ctrl-C while they load is as quiet as later.
+    from pi_kernel.cli import demo, doctor, install, lab, run, tools  # noqa: PLC0415
+
     parser = _Parser(prog=PROGRAM, description="Tools for models and people: the command line.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(
         title="commands", dest="command", metavar="COMMAND", required=True, parser_class=_Parser
     )
-    for name, command in COMMANDS.items():
+    modules = {
+        "lab": lab,
+        "demo": demo,
+        "run": run,
+        "tools": tools,
+        "install": install,
+        "doctor": doctor,
+    }
+    for name, command in modules.items():
         subparser = commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
         command.add_arguments(subparser)
         subparser.set_defaults(run=command.run)

@@ -83,28 +83,40 @@ def copy_text_files(folder: Path, target: Path) -> list[CopiedFile]:
         PiKernelError: If the folder cannot be listed or holds no text file.
         OSError: If a copy cannot be written.
     """
-    target.mkdir()
-    copies: list[CopiedFile] = []
-    taken: set[str] = set()
-    files = _files_below(folder)
-    for _, path in zip(range(MAX_OPENED_FILES), files, strict=False):
-        found = _read_text_head(path)
-        if found is None:
-            continue
-        content, size_bytes = found
-        source = os.path.relpath(path, folder)
-        name = _free_name(_plain_name(source), taken)
-        (target / name).write_bytes(content)
-        text = content.decode("utf-8", "replace")
-        copies.append(CopiedFile(name, source, size_bytes, len(content) == size_bytes, text))
-        if len(copies) == MAX_COPIED_FILES:
-            break
-    if not copies:
+    heads = _text_heads(folder)
+    if not heads:
         raise PiKernelError(
             f"{folder} holds no text file that the demo could work on"
             " (hidden, blank, binary and unreadable files are left out); give another folder"
         )
+    target.mkdir()
+    copies: list[CopiedFile] = []
+    taken: set[str] = set()
+    for source, head in heads.items():
+        name = _free_name(_plain_name(source), taken)
+        (target / name).write_bytes(head.content)
+        text = head.content.decode("utf-8", "replace")
+        copies.append(CopiedFile(name, source, head.size_bytes, head.is_whole, text))
     return copies
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    content: bytes
+    size_bytes: int
+    is_whole: bool
+
+
+def _text_heads(folder: Path) -> dict[str, _Head]:
+    """Return what is copied, by the path of the original, relative to the folder."""
+    heads: dict[str, _Head] = {}
+    for _, path in zip(range(MAX_OPENED_FILES), _files_below(folder), strict=False):
+        head = _read_text_head(path)
+        if head is not None:
+            heads[os.path.relpath(path, folder)] = head
+            if len(heads) == MAX_COPIED_FILES:
+                break
+    return heads
 
 
 def _files_below(folder: Path) -> Iterator[str]:
@@ -151,8 +163,8 @@ def _likely_text_first(path: str) -> tuple[bool, str]:
     return os.path.splitext(path)[1].lower() not in LIKELY_TEXT, path  # noqa: PTH122 - many paths
 
 
-def _read_text_head(path: str) -> tuple[bytes, int] | None:
-    """Return what is copied of a text file and the file's size; None for anything else."""
+def _read_text_head(path: str) -> _Head | None:
+    """Return what is copied of a text file; None for anything else."""
     try:
         # Without blocking: what was a file a moment ago may be a pipe, and some files of the
         # system wait for ever.
@@ -168,12 +180,12 @@ def _read_text_head(path: str) -> tuple[bytes, int] | None:
     content = content[:MAX_COPY_BYTES]
     if not content.strip() or not _is_text(content, is_whole=is_whole):
         return None
-    if is_whole:
-        kept = b"".join(content.splitlines(keepends=True)[:MAX_COPY_LINES])
-    else:
+    if not is_whole:
         kept = _up_to_a_line_end(content)
-    # Files of the system say that they are empty.
-    return kept, max(facts.st_size, len(content))
+        return _Head(kept, facts.st_size, is_whole=False)
+    # The size that was read: some files of the system claim another one.
+    kept = b"".join(content.splitlines(keepends=True)[:MAX_COPY_LINES])
+    return _Head(kept, len(content), is_whole=len(kept) == len(content))
 
 
 def _is_text(content: bytes, *, is_whole: bool) -> bool:

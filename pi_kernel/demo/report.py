@@ -104,7 +104,7 @@ def _call_line(call: CallRecord, cells: list[str], screen: Screen) -> str:
 
 def _in_one_line(text: str) -> str:
     """Return the lines beside each other; those of JSON need no mark between them."""
-    lines = [line.strip() for line in text[:MAX_SHOWN_CHARS].split("\n")]
+    lines = [" ".join(line.split()) for line in text[:MAX_SHOWN_CHARS].split("\n")]
     between = " " if text.startswith(("{", "[")) else LINE_END
     return between.join(filter(None, lines))
 

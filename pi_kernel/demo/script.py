@@ -72,8 +72,7 @@ def _describe(context: ModelContext) -> Turn:
     names = _names(context)[:MAX_DESCRIBED_FILES]
     slow = call("bash", command=f"sleep {SLOW_SECONDS}; ls | wc -l", id="model-slow")
     quick = [
-        call("describe", path=name, id=f"model-{number}")
-        for number, name in enumerate(names, 1)
+        call("describe", path=name, id=f"model-{number}") for number, name in enumerate(names, 1)
     ]
     return turn(f"I look at {len(names)} of them.", slow, *quick)
 

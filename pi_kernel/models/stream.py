@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from pi_kernel.models.system_prompt import system_prompt
 from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.json import JsonObject, to_wire_value
 from pi_kernel.protocol.messages import AssistantMessage, Message
@@ -36,6 +37,11 @@ class ModelContext:
 
     messages: list[Message]
     tools: list[ToolDeclaration] = field(default_factory=list)
+
+    @property
+    def system_prompt(self) -> str:
+        """The instructions that the system messages add up to."""
+        return system_prompt(self.messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.calls import NestedToolCalls
@@ -15,10 +16,16 @@ from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.call import Caller
 from pi_kernel.runtime.records import NestedCallRecorder, NestedSnapshot
 
-if TYPE_CHECKING:
-    import asyncio
+__all__ = ("Cell", "CellRecord", "CellStatus", "Cells", "cell_interrupted")
 
-__all__ = ("Cell", "CellRecord", "CellStatus", "Cells")
+INTERRUPTED = "the cell was interrupted"
+
+
+def cell_interrupted() -> KeyboardInterrupt:
+    """Return what ends an interrupted cell; IPython shows it as one line."""
+    error: Any = KeyboardInterrupt(INTERRUPTED)
+    error._render_traceback_ = lambda: [f"KeyboardInterrupt: {INTERRUPTED}"]
+    return error  # type: ignore[no-any-return]  # made two lines above
 
 CellStatus = Literal["running", "ok", "error", "aborted"]
 
@@ -54,13 +61,14 @@ class Cell(Caller):
         self.recorder = NestedCallRecorder()
         self.cwd = host.cwd
         self.status: CellStatus = "running"
-        self.interrupted = False
+        self.is_interrupted = False
         self.task: asyncio.Task[Any] | None = None
         self.running = 0
         """How many of its own calls and runs have not ended."""
         self.on_first_call: Callable[[Cell], None] | None = None
         self.on_idle_interrupted: Callable[[Cell], None] | None = None
         self.started = time.perf_counter()
+        self._ended = asyncio.Event()
         self._duration_ms: float | None = None
         self._snapshot: NestedSnapshot | None = None
 
@@ -77,8 +85,21 @@ class Cell(Caller):
     def child_ended(self) -> None:
         """Note that one ended; the last one of an interrupted cell ends what the cell awaits."""
         self.running -= 1
-        if self.interrupted and self.on_idle_interrupted is not None:
+        if self.is_interrupted and self.on_idle_interrupted is not None:
             self.on_idle_interrupted(self)
+
+    def end_of_await(self) -> None:
+        """End the cell's code where it gets a value, once the cell was interrupted.
+
+        Raises:
+            KeyboardInterrupt: In the cell's own task.
+        """
+        if self.is_interrupted and self.task is not None and asyncio.current_task() is self.task:
+            raise cell_interrupted()
+
+    async def hold_back(self) -> None:
+        """Wait for the end of the cell."""
+        await self._ended.wait()
 
     def finish(self, status: CellStatus) -> None:
         """Note that the cell has ended; its record does not change any more."""
@@ -86,6 +107,7 @@ class Cell(Caller):
             self.status = status
             self._duration_ms = (time.perf_counter() - self.started) * 1000
             self._snapshot = self.recorder.snapshot()
+            self._ended.set()
 
     def record(self) -> CellRecord:
         """Return what the calls came to, as it is now or was at the cell's end."""

@@ -31,8 +31,11 @@ class NotebookContext:
     ``await ctx.tools.read(path="data.csv")`` gives the value, or raises `ToolCallError`.
     """
 
-    def __init__(self, extension: Extension) -> None:
+    def __init__(self, extension: Extension, tools: ToolsNamespace) -> None:
         self._extension = extension
+        # An attribute of the object, not a property: completion evaluates nothing else.
+        self.tools = tools
+        """Tools as functions: ``await ctx.tools.read(path="data.csv")`` gives the value."""
 
     # -- calls -------------------------------------------------------------------------------
 
@@ -53,11 +56,6 @@ class NotebookContext:
             on_update: Gets the partial results.
         """
         return self.session.execute_tool(name, args, signal=signal, on_update=on_update)
-
-    @property
-    def tools(self) -> ToolsNamespace:
-        """Tools as functions: ``await ctx.tools.read(path="data.csv")`` gives the value."""
-        return self.session.tools
 
     async def map(
         self,

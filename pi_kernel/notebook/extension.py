@@ -30,8 +30,8 @@ class Extension:
         self.shell = shell
         self.session: ToolSession | None = ToolSession(cwd=os.getcwd())  # noqa: PTH109 - as text
         self.cells = Cells(self.session.host)
-        self.ctx = NotebookContext(self)
         self.tools = ToolsNamespace(self._caller, self._reachable)
+        self.ctx = NotebookContext(self, self.tools)
         self._interrupts = InterruptHandler()
         self._open: dict[int, Cell] = {}
         self._lines: dict[str, StatusLine] = {}
@@ -127,7 +127,7 @@ class Extension:
             return
         self._interrupts.remove(cell)
         cell.on_idle_interrupted = None
-        aborted = cell.interrupted
+        aborted = cell.is_interrupted
         cell.finish("aborted" if aborted else "ok" if result.success else "error")
         line = self._lines.pop(cell.id, None)
         if line is not None:

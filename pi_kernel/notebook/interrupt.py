@@ -14,23 +14,17 @@ import threading
 from types import FrameType
 from typing import Any
 
-from pi_kernel.notebook.cells import Cell
+from pi_kernel.notebook.cells import INTERRUPTED, Cell, cell_interrupted
+from pi_kernel.registry.namespace import StartedCall
 
-__all__ = ("CellInterrupted", "HardAbort", "InterruptHandler")
-
-
-class CellInterrupted(KeyboardInterrupt):
-    """Ends an interrupted cell; shown as one line."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"KeyboardInterrupt: {self}"]
+__all__ = ("HardAbort", "InterruptHandler")
 
 
 class HardAbort(Exception):  # noqa: N818 - like ToolAborted
     """Ends a task of an interrupted cell that is busy in synchronous code."""
 
     def _render_traceback_(self) -> list[str]:
-        return [f"KeyboardInterrupt: {self}"]
+        return [f"KeyboardInterrupt: {INTERRUPTED}"]
 
 
 class InterruptHandler:
@@ -73,7 +67,7 @@ class InterruptHandler:
                 self._previous(number, frame)
             return
         self._hits += 1
-        cell.interrupted = True
+        cell.is_interrupted = True
         try:
             running = asyncio.current_task(loop)
         except RuntimeError:
@@ -82,8 +76,8 @@ class InterruptHandler:
             # Synchronous code is running: nothing scheduled would be heard.
             loop.call_soon_threadsafe(cell.signal.abort, "interrupted")
             if running is cell.task:
-                raise CellInterrupted("the cell was interrupted")
-            raise HardAbort("the cell was interrupted")
+                raise cell_interrupted()
+            raise HardAbort(INTERRUPTED)
         # call_soon_threadsafe wakes an idle loop; plain call_soon does not.
         loop.call_soon_threadsafe(self._force if self._hits > 1 else self._first, cell)
 
@@ -96,10 +90,10 @@ class InterruptHandler:
         """End the await of an interrupted cell: here, or wherever its own task waits.
 
         Raises:
-            CellInterrupted: In the cell's own task.
+            KeyboardInterrupt: In the cell's own task.
         """
         if cell.task is not None and asyncio.current_task() is cell.task:
-            raise CellInterrupted("the cell was interrupted")
+            raise cell_interrupted()
         if not cell.running:
             self._end_await(cell)
 
@@ -118,10 +112,13 @@ class InterruptHandler:
         if task is None or task.done():
             return
         waiter = getattr(task, "_fut_waiter", None)
+        if isinstance(waiter, StartedCall):
+            waiter.cancel()  # awaiting it raises what its caller's `end_of_await` raises
+            return
         if not isinstance(waiter, asyncio.Future) or isinstance(waiter, asyncio.Task):
             task.cancel()
             return
         for child in getattr(waiter, "_children", ()):  # those of asyncio.gather
             child.cancel()
         if not waiter.done():
-            waiter.set_exception(CellInterrupted("the cell was interrupted"))
+            waiter.set_exception(cell_interrupted())

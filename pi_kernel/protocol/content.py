@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from pi_kernel.protocol.json import JsonObject, WireModel
+from pi_kernel.protocol.json import JsonObject, WireModel, well_formed
 
 __all__ = (
     "AssistantContent",
@@ -19,13 +19,17 @@ __all__ = (
 
 
 class TextContent(WireModel):
-    """A piece of text."""
+    """A piece of text. Lone surrogates, which no file and no wire can hold, become U+FFFD."""
 
     type: Literal["text"] = "text"
     text: str
     text_signature: str | None = None
 
     def __init__(self, text: Any = None, /, **data: Any) -> None:
+        if text is None:
+            text = data.get("text")
+        if isinstance(text, str):
+            text = well_formed(text)
         if text is not None:
             data["text"] = text
         super().__init__(**data)

@@ -68,6 +68,8 @@ def compact_json(value: Any) -> str:
 
 def well_formed(text: str) -> str:
     """Return the text with lone surrogates replaced by U+FFFD, so that it can be sent as UTF-8."""
+    if text.isascii():  # known without a look at the text
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

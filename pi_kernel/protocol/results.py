@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.content import ImageContent, TextContent
 from pi_kernel.protocol.json import JsonObject, to_wire_value, well_formed
-from pi_kernel.protocol.usage import Usage
+from pi_kernel.protocol.usage import Usage, as_usage
 
 __all__ = ("ABSENT", "Absent", "ToolResult", "error_result", "text_of")
 
@@ -39,13 +39,13 @@ class ToolResult:
             wire forms or texts. Missing content is an empty list.
         details: JSON for people and logs; kept with the result, never sent to a model.
         structured_content: A JSON value for programs. None is a value; leave it out for no value.
-        usage: Model work that the tool itself did.
+        usage: Model work that the tool itself did: a `Usage` or its wire form.
         is_error: A failure told without raising; the other fields are kept.
         terminate: A vote to end the agent's run after this batch.
         value: The live Python object, for callers in the same process.
 
     Raises:
-        PiKernelError: If ``content`` is neither text nor a list of blocks.
+        PiKernelError: If ``content`` is neither text nor a list of blocks, or ``usage`` no usage.
     """
 
     __slots__ = (
@@ -65,7 +65,7 @@ class ToolResult:
         *,
         details: Any = None,
         structured_content: Any = ABSENT,
-        usage: Usage | None = None,
+        usage: Usage | Mapping[str, Any] | None = None,
         is_error: bool = False,
         terminate: bool | None = None,
         value: Any = ABSENT,
@@ -74,7 +74,7 @@ class ToolResult:
         self.details = details
         self._structured = structured_content
         self._structured_factory: Any = None
-        self.usage = usage
+        self.usage = None if usage is None else as_usage(usage)
         self.is_error = is_error
         self.terminate = terminate
         self.value = value
@@ -134,17 +134,14 @@ class ToolResult:
         when the content or the structured content is replaced.
         """
         new = ToolResult.__new__(ToolResult)
-        changed = content is not None or structured_content not in (ABSENT, None)
-        new._content = self._content if content is None else content
-        new.value = ABSENT if changed else self.value
-        if changed and content is None and new._content is None:
-            new._content = self.content
-        if structured_content is not ABSENT and structured_content is not None:
-            new._structured, new._structured_factory = structured_content, None
-        elif content is not None:
-            new._structured, new._structured_factory = ABSENT, None
-        else:
-            new._structured, new._structured_factory = self._structured, self._structured_factory
+        new._content, new.value = self._content, self.value
+        new._structured, new._structured_factory = self._structured, self._structured_factory
+        is_structured_given = structured_content is not ABSENT and structured_content is not None
+        if content is not None or is_structured_given:
+            new._content = self.content if content is None else content
+            new._structured = structured_content if is_structured_given else ABSENT
+            new._structured_factory = None
+            new.value = ABSENT
         new.details = self.details if details is None else details
         new.usage = self.usage if usage is None else usage
         new.is_error = self.is_error
@@ -187,7 +184,8 @@ def content_blocks(content: Any) -> list[Block]:
         content = [content]
     if isinstance(content, Mapping) or not isinstance(content, Iterable):
         raise PiKernelError(
-            f"content must be a text or a list of text and image blocks, got {type(content).__name__}"
+            "content must be a text or a list of text and image blocks,"
+            f" got {type(content).__name__}"
         )
     return [_block(item) for item in content]
 

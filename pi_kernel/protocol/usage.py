@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field
 
+from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.json import WireModel
 
-__all__ = ("Cost", "Usage", "add_usage")
+__all__ = ("Cost", "Usage", "add_usage", "as_usage")
 
 
 class Cost(WireModel):
@@ -31,6 +35,22 @@ class Usage(WireModel):
     reasoning: int | None = None
     total_tokens: int = 0
     cost: Cost = Field(default_factory=Cost)
+
+
+def as_usage(value: Any) -> Usage:
+    """Read a usage, or its wire form.
+
+    Raises:
+        PiKernelError: If it is neither.
+    """
+    if isinstance(value, Usage):
+        return value
+    if isinstance(value, Mapping):
+        try:
+            return Usage.from_wire(value)
+        except ValueError as error:
+            raise PiKernelError(f"usage is not valid: {error}") from error
+    raise PiKernelError(f"usage must be a Usage or a dict, got {type(value).__name__}")
 
 
 def _optional_sum(left: int | None, right: int | None) -> int | None:

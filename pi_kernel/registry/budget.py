@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_kernel.protocol.content import TextContent
+from pi_kernel.protocol.json import well_formed
 from pi_kernel.protocol.results import ToolResult, text_of
 
 __all__ = ("bound_result",)
@@ -50,5 +51,5 @@ def _save(text: str) -> str:
     path = Path(tempfile.gettempdir()) / f"pi-result-{secrets.token_hex(8)}.txt"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode("utf-8", "replace"))
+        file.write(well_formed(text).encode())
     return str(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import keyword
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any
 
 from pi_kernel.errors import PiKernelError, ToolCallError
@@ -15,7 +15,7 @@ from pi_kernel.runtime.call import Caller
 from pi_kernel.runtime.nested import execute_nested_call
 from pi_kernel.runtime.outcome import ToolOutcome
 
-__all__ = ("BoundTool", "ToolsNamespace", "value_or_raise")
+__all__ = ("BoundTool", "StartedCall", "ToolsNamespace", "value_or_raise")
 
 INDEX_ONLY_PREFIX = "__"
 """Python asks objects for such names; tools must not answer."""
@@ -45,6 +45,27 @@ def value_or_raise(outcome: ToolOutcome, tool: ToolDefinition | None) -> Any:
         tool_call_id=outcome.id,
         outcome=outcome,
     )
+
+
+class StartedCall(asyncio.Task[Any]):
+    """A call that has started; awaiting it gives the value or raises `ToolCallError`."""
+
+    def __init__(
+        self,
+        run: Coroutine[Any, Any, Any],
+        *,
+        loop: asyncio.AbstractEventLoop,
+        caller: Caller,
+    ) -> None:
+        super().__init__(run, loop=loop)
+        self._caller = caller
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait for the end; an interrupted cell ends here."""
+        try:
+            return (yield from super().__await__())
+        finally:
+            self._caller.end_of_await()
 
 
 class BoundTool:
@@ -102,9 +123,11 @@ def _start(
 
     async def run() -> Any:
         outcome = await execute_nested_call(who, definition.name, arguments)
+        if who.is_interrupted:
+            await who.hold_back()
         return value_or_raise(outcome, definition)
 
-    task = loop.create_task(run())
+    task = StartedCall(run(), loop=loop, caller=who)
     _started.add(task)
     task.add_done_callback(_settle)
     return task

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from pi_kernel.errors import ToolAborted
 
 __all__ = ("AbortSignal",)
+
+logger = logging.getLogger("pi_kernel")
 
 
 class AbortSignal:
@@ -45,7 +48,10 @@ class AbortSignal:
         return self._reason
 
     def abort(self, reason: Any = None) -> None:
-        """Ask to stop. The first call counts; callbacks run in the calling thread."""
+        """Ask to stop. The first call counts; callbacks run in the calling thread.
+
+        A callback that raises is logged.
+        """
         with self._shared_lock:
             if self._aborted:
                 return
@@ -58,7 +64,10 @@ class AbortSignal:
         if self.owner is not None:
             self.owner()
         for callback in (callbacks or {}).values():
-            callback()
+            try:
+                callback()
+            except Exception:  # whoever else watches must hear of the abort too
+                logger.exception("a callback of an abort signal failed")
 
     def subscribe(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call ``callback`` when the signal is set, at once if it is set already.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import anyio
+
+from pi_kernel.protocol.calls import CallStatus
 from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.results import error_result
 from pi_kernel.runtime.abort import AbortSignal
@@ -16,12 +18,10 @@ from pi_kernel.runtime.nested import take_record, tell_end, tell_start
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.runtime.pipeline import (
     OPERATION_ABORTED,
-    ask_after,
     end_cancelled_call,
-    execute_tool_call,
+    execute_and_settle,
     prepare_tool_call,
     run_tool_call,
-    settle_tool_call,
 )
 
 if TYPE_CHECKING:
@@ -93,10 +93,11 @@ def _open(
     return call
 
 
-async def _begin(host: CallHost, call: Call) -> None:
+async def _begin(host: CallHost, call: Call) -> bool:
+    """Tell of the start; False when the call was cancelled meanwhile and has its result."""
     host.calls.append(call)
     host.pending[call.id] = call
-    await tell_start(host, call)
+    return await tell_start(host, call)
 
 
 async def _run_sequential(
@@ -104,14 +105,16 @@ async def _run_sequential(
 ) -> list[ToolOutcome]:
     outcomes = []
     for number, call in enumerate(calls, 1):
-        await _begin(host, call)
-        await run_tool_call(host, call)
+        if await _begin(host, call):
+            await run_tool_call(host, call)
         call.completion_index = number
-        await _end(host, call)
-        outcomes.append(await _take(call, on_result))
+        with anyio.CancelScope(shield=call.foreign_cancellation is not None):
+            await _end(host, call)
+        with anyio.CancelScope(shield=call.foreign_cancellation is not None):
+            outcomes.append(await _take(call, on_result))
         if call.foreign_cancellation is not None:
-            await _abort_rest(host, calls[number:], on_result)
-            raise call.foreign_cancellation
+            refusal = _Refusal("aborted", OPERATION_ABORTED, call.foreign_cancellation)
+            await _refuse(host, calls[number:], on_result, refusal)
     return outcomes
 
 
@@ -121,94 +124,147 @@ async def _run_parallel(
     prepared: list[Call] = []
     done = 0
     cancellation: asyncio.CancelledError | None = None
-    for call in calls:
-        await _begin(host, call)
-        call.watch()
-        ready = False
-        try:
-            if cancellation is None:
-                ready = await prepare_tool_call(host, call)
-            else:
-                call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
-        except asyncio.CancelledError as error:
-            end_cancelled_call(call, error)
-            cancellation = call.foreign_cancellation  # type: ignore[assignment]  # set just now
-        if ready:
-            call.release_task()
-            prepared.append(call)
-        else:
-            call.leave()
-            done += 1
-            call.completion_index = done
-            await _end(host, call)
 
-    async def run(call: Call) -> None:
+    async def end(call: Call) -> None:
         nonlocal done
-        call.watch()
-        try:
-            if call.is_aborted:
-                call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
-            else:
-                await execute_tool_call(host, call)
-                if host.events.has_after:
-                    await ask_after(host, call)
-                settle_tool_call(host, call)
-        except asyncio.CancelledError as error:
-            end_cancelled_call(call, error)
-        finally:
-            call.leave()
+        call.leave()
         done += 1
         call.completion_index = done
         await _end(host, call)
 
-    stopped = await _settle_all([functools.partial(run, call) for call in prepared], prepared)
-    cancellation = stopped or cancellation
-    outcomes = [await _take(call, on_result) for call in calls]
+    for call in calls:
+        with anyio.CancelScope(shield=cancellation is not None):
+            may_go_on = await _begin(host, call)
+            if may_go_on and cancellation is not None:
+                _abort(call)
+            elif may_go_on and await _prepare(host, call):
+                prepared.append(call)
+                continue
+            await end(call)
+            cancellation = cancellation or call.foreign_cancellation
+
+    async def run(call: Call) -> None:
+        call.watch()
+        try:
+            if call.is_aborted:
+                _abort(call)
+            else:
+                await execute_and_settle(host, call)
+        except asyncio.CancelledError as error:
+            await end_cancelled_call(call, error)
+        await end(call)
+
+    cancellation = await _settle_all(run, prepared, cancellation)
+    outcomes = []
+    for call in calls:
+        with anyio.CancelScope(shield=cancellation is not None):
+            outcomes.append(await _take(call, on_result))
+        cancellation = cancellation or call.foreign_cancellation
     if cancellation is not None:
         raise cancellation
     return outcomes
 
 
+def _abort(call: Call) -> None:
+    call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
+
+
+async def _prepare(host: CallHost, call: Call) -> bool:
+    """Take a call up to its execution, which another task runs; False when it has its result."""
+    call.watch()
+    try:
+        is_ready = await prepare_tool_call(host, call)
+    except asyncio.CancelledError as error:
+        await end_cancelled_call(call, error)
+        return False
+    if is_ready and call.has_swallowed_cancellation:
+        await end_cancelled_call(call, asyncio.CancelledError())
+        return False
+    if is_ready:
+        call.release_task()
+    return is_ready
+
+
 async def _settle_all(
-    runs: list[Callable[[], Awaitable[None]]], calls: list[Call]
+    run: Callable[[Call], Coroutine[Any, Any, None]],
+    calls: list[Call],
+    cancellation: asyncio.CancelledError | None,
 ) -> asyncio.CancelledError | None:
     """Run all at once and wait for all; a cancellation from outside stops them first.
 
     Plain tasks instead of a task group: a call never raises, so no sibling can be cancelled by
     another's failure, and each needs its own task for its own abort.
+
+    Returns:
+        The cancellation, which goes on when every call has its result.
     """
-    tasks = [asyncio.ensure_future(run()) for run in runs]
-    cancellation = None
+    if cancellation is not None:
+        _stop_all(calls)
+    tasks = [asyncio.ensure_future(run(call)) for call in calls]
     while pending := [task for task in tasks if not task.done()]:
         try:
-            await asyncio.wait(pending)
+            with anyio.CancelScope(shield=cancellation is not None):
+                await asyncio.wait(pending)
         except asyncio.CancelledError as error:
             cancellation = error
-            for call in calls:
-                call.signal.abort("cancelled")
+            _stop_all(calls)
     for task in tasks:
         task.result()
     return cancellation
 
 
-async def _abort_rest(host: CallHost, calls: list[Call], on_result: OnResult) -> None:
+def _stop_all(calls: list[Call]) -> None:
     for call in calls:
-        await _begin(host, call)
-        call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
-        call.leave()
-        await _end(host, call)
-        await _take(call, on_result)
+        if not call.ended:
+            call.signal.abort("cancelled")
+
+
+class _Refusal(NamedTuple):
+    """Why calls get a result without running."""
+
+    status: CallStatus
+    text: str
+    """The name of the call stands for ``{name}``."""
+    cancellation: asyncio.CancelledError | None = None
+    """What goes on when all have their results."""
+
+
+async def _refuse(
+    host: CallHost, calls: list[Call], on_result: OnResult, refusal: _Refusal
+) -> list[ToolOutcome]:
+    """Give calls that do not run their events and results."""
+    outcomes = []
+    cancellation = refusal.cancellation
+    for call in calls:
+        with anyio.CancelScope(shield=cancellation is not None):
+            if await _begin(host, call):
+                result = error_result(refusal.text.format(name=call.name))
+                call.finish(refusal.status, result, is_error=True)
+            call.leave()
+            await _end(host, call)
+            outcomes.append(await _take(call, on_result))
+        cancellation = cancellation or call.foreign_cancellation
+    if cancellation is not None:
+        raise cancellation
+    return outcomes
 
 
 async def _end(host: CallHost, call: Call) -> None:
+    """Tell of the end. A cancellation meanwhile is kept: every call gets its result first."""
     if host.pending.get(call.id) is call:
         del host.pending[call.id]
-    await tell_end(host, call)
+    try:
+        await tell_end(host, call)
+    except asyncio.CancelledError as error:
+        call.foreign_cancellation = error
 
 
 async def _take(call: Call, on_result: OnResult) -> ToolOutcome:
     outcome = take_record(call)
-    await on_result(outcome)
+    try:
+        await on_result(outcome)
+    except asyncio.CancelledError as error:
+        call.foreign_cancellation = error
     return outcome
 
 
@@ -216,15 +272,9 @@ async def refuse_batch(
     caller: Caller, calls: Sequence[ToolCall], *, signal: AbortSignal, on_result: OnResult
 ) -> list[ToolOutcome]:
     """Answer the calls of a reply that hit the token limit: none runs, not even a look-up."""
-    outcomes = []
-    for index, message in enumerate(calls, 1):
-        call = _open(caller, message, {}, signal, index)
-        await _begin(caller.host, call)
-        call.finish("error", error_result(CUT_OFF.format(name=call.name)), is_error=True)
-        call.leave()
-        await _end(caller.host, call)
-        outcomes.append(await _take(call, on_result))
-    return outcomes
+    opened = [_open(caller, message, {}, signal, index) for index, message in enumerate(calls, 1)]
+    refusal = _Refusal("error", CUT_OFF)
+    return await _refuse(caller.host, opened, on_result, refusal)
 
 
 def votes_to_end(outcomes: Sequence[ToolOutcome]) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
+
 from pi_kernel.protocol.calls import CallStatus, Origin
 from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.events import ToolExecutionUpdate
@@ -25,7 +27,10 @@ __all__ = ("Call", "Caller", "current_caller")
 
 ABORT_GRACE_SECONDS = 0.2
 """How long a running tool may take to stop by itself after its signal was set."""
+FIRST_FORCE_INTERVAL_SECONDS = 0.05
 MAX_FORCE_INTERVAL_SECONDS = 1.0
+MAX_CANCELLATIONS = 5
+"""How many cancellations of an abort a tool may swallow before it is left behind."""
 
 Reach = Literal["person", "nested", "model"]
 """``person``: all but hidden tools; ``nested``: callable ones; ``model``: the set of its batch."""
@@ -90,6 +95,15 @@ class Caller:
         self.counter += 1
         return f"{self.id}/{self.counter}"
 
+    is_interrupted = False
+    """Whether a person stopped it; what it awaits ends once its calls have."""
+
+    def end_of_await(self) -> None:
+        """Called where this caller's code gets a call's value; may raise to end that code."""
+
+    async def hold_back(self) -> None:
+        """Keep a call's failure from the code of an interrupted caller until that has ended."""
+
     def child_started(self) -> None:
         """Take note that a call or a run of this caller begins."""
 
@@ -141,19 +155,25 @@ class Call(Caller):
     """Whether execute has returned: updates are dropped."""
     ended = False
     """Whether the call has its result: an abort does not reach it any more."""
-    interrupted = False
     blockers = 0
     """How many calls at or below this one an interrupt must wait for."""
-    foreign_cancellation: BaseException | None = None
+    foreign_cancellation: asyncio.CancelledError | None = None
     """Somebody else's cancellation of the awaiting task; raised again once the call has ended."""
+    last_cancellation: asyncio.CancelledError | None = None
+    """The last cancellation that reached the tool, in case it swallows one that was not ours."""
 
     _task: asyncio.Task[Any] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _thread = 0
+    _is_stopping = False
     _cancels = 0
+    """Cancellations that an abort of this call has sent to the task and not taken back."""
+    _others_before = 0
+    """Cancellations by others that the task had when the call began to be watched."""
     _pump: asyncio.Task[None] | None = None
     _waiting: deque[ToolResult] | None = None
     _from_threads = False
+    _updates_closed = False
 
     def __init__(self, host: CallHost, call_id: str, caller: Caller, name: str) -> None:
         self.host = host
@@ -228,13 +248,19 @@ class Call(Caller):
         self.last_update = partial
         if self.on_update is None and not self.host.events.wants("tool_execution_update"):
             return
-        if self._loop is None or threading.get_ident() == self._thread:
+        loop = self._loop
+        if threading.get_ident() == self._thread:
             self._deliver(partial)
-        else:
+        elif loop is not None:  # always: who can update is watched
             self._from_threads = True
-            self._loop.call_soon_threadsafe(self._deliver, partial)
+            try:
+                loop.call_soon_threadsafe(self._deliver, partial)
+            except RuntimeError:  # the loop is closed: nobody is left to tell
+                return
 
     def _deliver(self, partial: ToolResult) -> None:
+        if self._updates_closed:
+            return
         if self._pump is not None and not self._pump.done():
             if self._waiting is None:
                 self._waiting = deque()
@@ -286,6 +312,20 @@ class Call(Caller):
             await passed
         if self._pump is not None:
             await self._pump
+        self._updates_closed = True
+
+    async def stop_updates(self) -> None:
+        """Give what is being delivered the time of a grace, then stop it: the call was aborted."""
+        self._updates_closed = True
+        pump = self._pump
+        if pump is None or pump.done():
+            return
+        try:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({pump}, timeout=ABORT_GRACE_SECONDS)
+        except asyncio.CancelledError as error:
+            self.foreign_cancellation = error
+        pump.cancel()
 
     # -- abort -----------------------------------------------------------------------------
 
@@ -299,12 +339,15 @@ class Call(Caller):
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._others_before = self._cancellations_by_others()
         if self.signal.aborted:
             self._start_grace()
 
     def release_task(self) -> None:
-        """Forget the task that prepared the call; another one will run it."""
+        """Forget the task that the call ran in so far: another one goes on, or an abort waits."""
+        self._take_back_cancellations()
         self._task = None
+        self._is_stopping = False
 
     def _on_abort(self) -> None:
         loop = self._loop
@@ -315,33 +358,86 @@ class Call(Caller):
                 return
 
     def _start_grace(self) -> None:
-        if not self.ended and self._loop is not None and not self.interrupted:
-            self._loop.call_later(ABORT_GRACE_SECONDS, self._force, 0.05)
+        if not self.ended and not self._is_stopping and self._task is not None:
+            self._is_stopping = True
+            self._force_later(self._task, ABORT_GRACE_SECONDS, FIRST_FORCE_INTERVAL_SECONDS)
 
-    def _force(self, interval: float) -> None:
+    def _force_later(self, task: asyncio.Task[Any], delay: float, interval: float) -> None:
+        task.get_loop().call_later(delay, self._force, task, interval)
+
+    def _force(self, task: asyncio.Task[Any], interval: float) -> None:
         """Cancel the task; again later, because code may swallow a cancellation."""
-        if self.ended or self._task is None or self._loop is None or self._task.done():
+        if self.ended or task is not self._task or task.done():
             return
         if self.blockers == 0:
-            self.interrupted = True
             self._cancels += 1
-            self._task.cancel()
-        self._loop.call_later(interval, self._force, min(interval * 2, MAX_FORCE_INTERVAL_SECONDS))
+            task.cancel()
+        self._force_later(task, interval, min(interval * 2, MAX_FORCE_INTERVAL_SECONDS))
 
-    def absorb_cancellation(self) -> bool:
-        """Whether a cancellation that arrived here was the one that an abort of ours sent."""
-        if not self.interrupted or self._task is None:
-            return False
-        while self._cancels:
-            self._cancels -= 1
-            self._task.uncancel()
-        return True
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the task was asked to stop, so that a CancelledError is no failure of code."""
+        task = self._task or asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+
+    def lets_pass(self, error: BaseException) -> bool:
+        """Whether an exception ends the call and is no failure of the code that was asked.
+
+        A CancelledError that nobody sent to the task is a failure, such as of a hook that awaits
+        a task of its own which was cancelled.
+        """
+        if isinstance(error, asyncio.CancelledError):
+            return self.is_cancelled
+        return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether the tool has swallowed as many cancellations of an abort as it may."""
+        return self._cancels > MAX_CANCELLATIONS
+
+    def _cancellations_by_others(self) -> int:
+        """Return how often others than an abort of this call, or one above, cancelled the task."""
+        task = self._task
+        count = task.cancelling() if task is not None else 0
+        caller: Caller = self
+        while count and isinstance(caller, Call):
+            if caller._task is task:  # noqa: SLF001 - another instance of this class
+                count -= caller._cancels  # noqa: SLF001
+            caller = caller.caller
+        return count
+
+    @property
+    def has_swallowed_cancellation(self) -> bool:
+        """Whether somebody else cancelled the task, and the call's code went on all the same."""
+        return self._task is not None and self._cancellations_by_others() > self._others_before
+
+    def note_cancellation(self, cancellation: asyncio.CancelledError) -> None:
+        """Take back the cancellations that an abort of this call sent.
+
+        Those of others go on once the call has ended. An abort of a call above is one of them: the
+        same cancellation ends both calls.
+        """
+        self.last_cancellation = None
+        was_ours = self._take_back_cancellations()
+        task = self._task
+        if not was_ours or task is None or task.cancelling() > self._others_before:
+            self.foreign_cancellation = cancellation
+            self.signal.abort("cancelled")
+
+    def _take_back_cancellations(self) -> bool:
+        task, count = self._task, self._cancels
+        self._cancels = 0
+        if task is not None:
+            for _ in range(count):
+                task.uncancel()
+        return count > 0
 
     def leave(self) -> None:
         """Let go of the task and the signal above."""
         self.ended = True
+        self._updates_closed = True
         if self._cancels:
-            self.absorb_cancellation()
+            self._take_back_cancellations()
         own = self._signal
         if own is not None:
             own.owner = None

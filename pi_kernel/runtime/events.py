@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
+
+import anyio
 
 from pi_kernel.protocol.events import Event, HookError
 
@@ -28,6 +31,7 @@ class EventSink:
     def __init__(self) -> None:
         self._handlers: dict[str, list[Handler]] = {}
         self._listeners: list[Handler] = []
+        self._reports: set[asyncio.Task[None]] = set()
         self.listened = False
         """Whether anybody could want events of calls."""
         self.has_before = False
@@ -85,34 +89,55 @@ class EventSink:
         handlers = self._handlers.get(event.type)
         receivers = (*(handlers or ()), *self._listeners)
         for index, receiver in enumerate(receivers):
-            try:
-                answer = receiver(event)
-            except Exception as error:  # noqa: BLE001 - one receiver must not harm the others
-                self.report(event.type, error)
-                continue
-            if answer is not None and hasattr(answer, "__await__"):
+            answer = self._tell(receiver, event)
+            if answer is not None:
                 return self._go_on(event, answer, receivers[index + 1 :])
         return None
 
-    async def _go_on(self, event: Event, first: Awaitable[Any], rest: Sequence[Handler]) -> None:
-        await self._guard(event.type, first)
-        await self._deliver_rest(event, rest)
-
-    async def _deliver_rest(self, event: Event, rest: Sequence[Handler]) -> None:
-        for receiver in rest:
-            try:
-                answer = receiver(event)
-            except Exception as error:  # noqa: BLE001 - one receiver must not harm the others
-                self.report(event.type, error)
-                continue
-            if answer is not None and hasattr(answer, "__await__"):
-                await self._guard(event.type, answer)
-
-    async def _guard(self, event_type: str, answer: Awaitable[Any]) -> None:
+    def _tell(self, receiver: Handler, event: Event) -> Awaitable[Any] | None:
+        """Call one receiver; returns what it wants awaited."""
         try:
-            await answer
-        except Exception as error:  # noqa: BLE001 - one receiver must not harm the others
-            self.report(event_type, error)
+            answer = receiver(event)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - one receiver must not harm the others
+            self.report(event.type, error)
+            return None
+        return answer if hasattr(answer, "__await__") else None
+
+    async def _go_on(
+        self, event: Event, waiting: Awaitable[Any] | None, rest: Sequence[Handler]
+    ) -> None:
+        """Serve the rest, one after another.
+
+        A cancellation ends the receiver that was being waited for. The others are served all the
+        same, because the end of a cancelled call concerns them too; then it goes on.
+        """
+        cancellation: asyncio.CancelledError | None = None
+        receivers = iter(rest)
+        while True:
+            if waiting is not None:
+                try:
+                    if cancellation is None:
+                        await waiting
+                    else:
+                        with anyio.CancelScope(shield=True):
+                            await waiting
+                except asyncio.CancelledError as error:
+                    if _is_cancelled():
+                        cancellation = error
+                    else:  # it awaited something of its own that was cancelled
+                        self.report(event.type, error)
+                except (KeyboardInterrupt, GeneratorExit):
+                    raise
+                except BaseException as error:  # noqa: BLE001 - one must not harm the others
+                    self.report(event.type, error)
+            receiver = next(receivers, None)
+            if receiver is None:
+                break
+            waiting = self._tell(receiver, event)
+        if cancellation is not None:
+            raise cancellation
 
     async def emit(self, event: Event) -> None:
         """Deliver one event and wait for everyone."""
@@ -122,15 +147,32 @@ class EventSink:
 
     async def emit_to_listeners(self, event: Event) -> None:
         """Deliver to listeners only, when the handlers have been asked already."""
-        await self._deliver_rest(event, tuple(self._listeners))
+        await self._go_on(event, None, tuple(self._listeners))
 
     def report(self, event_type: str, error: BaseException) -> None:
-        """Tell that a handler failed: as a `HookError` event, or in the log when nobody listens."""
+        """Tell that a handler failed: as a `HookError` event, or in the log when nobody listens.
+
+        Those who wait for something with the event are served beside what is going on.
+        """
         text = str(error) or type(error).__name__
-        if event_type != HookError.type and self.wants(HookError.type):
-            stack = "".join(traceback.format_exception(error))
-            waiting = self.deliver(HookError(event=event_type, error=text, stack=stack))
-            if waiting is None:
-                return
+        if event_type == HookError.type or not self.wants(HookError.type):
+            logger.warning("a handler of %s failed and was skipped: %s", event_type, text)
+            return
+        stack = "".join(traceback.format_exception(error))
+        waiting = self.deliver(HookError(event=event_type, error=text, stack=stack))
+        if waiting is None:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
             waiting.close()
-        logger.warning("a handler of %s failed and was skipped: %s", event_type, text)
+            logger.warning("nobody could be told, without an event loop, that %s failed", text)
+            return
+        task = loop.create_task(waiting)
+        self._reports.add(task)
+        task.add_done_callback(self._reports.discard)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

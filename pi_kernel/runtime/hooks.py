@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.results import ABSENT, ToolResult, content_blocks
-from pi_kernel.protocol.usage import Usage
+from pi_kernel.protocol.usage import Usage, as_usage
 from pi_kernel.runtime.abort import AbortSignal
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = (
     "Block",
-    "HandlerFailed",
     "Hooks",
     "ResultPatch",
     "ToolCallEvent",
@@ -25,6 +24,7 @@ __all__ = (
     "merge_patch",
 )
 
+FAILED_HANDLER = "Extension failed, blocking execution"
 BLOCK_KEYS = frozenset({"block", "reason", "terminate"})
 PATCH_KEYS = frozenset(
     {"content", "details", "structured_content", "is_error", "usage", "terminate"}
@@ -63,10 +63,12 @@ class _HookEvent:
     """A view of a call: what both hook points are told."""
 
     type = ""
-    __slots__ = ("_call",)
+    __slots__ = ("_call", "input")
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        self.input: dict[str, Any] = call.args
+        """The validated arguments: the very object that execute gets, to be edited in place."""
 
     @property
     def tool_name(self) -> str:
@@ -82,11 +84,6 @@ class _HookEvent:
     def parent_tool_call_id(self) -> str | None:
         """The id of the calling tool call or cell."""
         return self._call.parent_id
-
-    @property
-    def input(self) -> dict[str, Any]:
-        """The validated arguments: the very object that execute gets, to be edited in place."""
-        return self._call.args
 
     @property
     def signal(self) -> AbortSignal:
@@ -157,7 +154,7 @@ class ToolResultEvent(_HookEvent):
     __slots__ = ("is_error", "result")
 
     def __init__(self, call: Call, result: ToolResult, *, is_error: bool) -> None:
-        self._call = call
+        super().__init__(call)
         self.result = result
         self.is_error = is_error
 
@@ -186,10 +183,6 @@ class ToolResultEvent(_HookEvent):
         return self._facts() | self.result.to_wire() | {"isError": self.is_error}
 
 
-class HandlerFailed(Exception):  # noqa: N818 - a carrier inside the pipeline
-    """A before handler raised; the call is blocked with this text."""
-
-
 class Hooks:
     """Runs the ``tool_call`` and ``tool_result`` handlers of a sink for one call.
 
@@ -203,38 +196,47 @@ class Hooks:
     async def before_tool_call(self, call: Call) -> Block | None:
         """Ask the handlers in order; the first block wins, in-place edits of the input add up.
 
-        Raises:
-            HandlerFailed: With the text that blocks the call.
+        A handler that raises blocks the call with its text.
         """
         event = ToolCallEvent(call)
         for handler in tuple(self._events.handlers_of("tool_call")):
             try:
                 answer = handler(event)
-                if answer is None:
-                    continue
                 if hasattr(answer, "__await__"):
                     call.watch()
                     answer = await answer
-            except Exception as error:
-                raise HandlerFailed(str(error) or type(error).__name__) from error
+            except BaseException as error:
+                if call.lets_pass(error):
+                    raise
+                call.error = error
+                return Block(_blocking_text(error))
+            if event.input is not call.args:
+                self._report_ignored("input was replaced; edit it in place")
+                event.input = call.args
             blocked = None if answer is None else self._read_block(answer)
             if blocked is not None:
                 return blocked
         return None
 
     def _read_block(self, answer: Any) -> Block | None:
-        if isinstance(answer, Block):
-            return answer
         if isinstance(answer, Mapping):
-            if answer.get("block") is True:
-                reason = answer.get("reason")
-                return Block(
-                    reason if isinstance(reason, str) else None, answer.get("terminate") is True
-                )
+            if answer and not BLOCK_KEYS & set(answer):
+                names = ", ".join(sorted(map(str, answer)))
+                self._report_ignored(f"the answer has none of block, reason, terminate: {names}")
+            if not answer.get("block"):
+                return None
+            answer = Block(answer.get("reason"), answer.get("terminate") is True)
+        if not isinstance(answer, Block):
+            kind = type(answer).__name__
+            self._report_ignored(f"expected None, Block(...) or a dict, got {kind}")
             return None
-        text = f"expected None, Block(...) or a dict, got {type(answer).__name__}; ignored"
-        self._events.report("tool_call", PiKernelError(text))
-        return None
+        reason: Any = answer.reason
+        if reason is None or isinstance(reason, str):
+            return answer
+        return Block(str(reason), answer.terminate)
+
+    def _report_ignored(self, problem: str) -> None:
+        self._events.report("tool_call", PiKernelError(f"{problem}; ignored"))
 
     async def after_tool_call(
         self, call: Call, result: ToolResult, *, is_error: bool
@@ -244,17 +246,22 @@ class Hooks:
         for handler in tuple(self._events.handlers_of("tool_result")):
             try:
                 answer = handler(event)
-                if answer is None:
-                    continue
                 if hasattr(answer, "__await__"):
                     call.watch()
                     answer = await answer
                 if answer is not None:
                     result, is_error = merge_patch(result, answer, is_error=is_error)
-                    event.result, event.is_error = result, is_error
-            except Exception as error:  # noqa: BLE001 - an after handler must not harm the call
+            except BaseException as error:
+                if call.lets_pass(error):
+                    raise
                 self._events.report("tool_result", error)
+            event.result, event.is_error = result, is_error
         return result, is_error
+
+
+def _blocking_text(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    return text if isinstance(error, Exception) else f"{FAILED_HANDLER}: {text}"
 
 
 def merge_patch(result: ToolResult, answer: Any, *, is_error: bool) -> tuple[ToolResult, bool]:
@@ -275,16 +282,15 @@ def merge_patch(result: ToolResult, answer: Any, *, is_error: bool) -> tuple[Too
         )
     if answer.is_error is not None and not isinstance(answer.is_error, bool):
         raise PiKernelError("is_error must be True or False; the answer was ignored")
-    usage: Any = answer.usage
-    if isinstance(usage, Mapping):
-        usage = Usage.from_wire(usage)
+    if answer.terminate is not None and not isinstance(answer.terminate, bool):
+        raise PiKernelError("terminate must be True or False; the answer was ignored")
     changed = result.replace(
         content=None if answer.content is None else content_blocks(answer.content),
         details=answer.details,
         structured_content=ABSENT
         if answer.structured_content is None
         else answer.structured_content,
-        usage=usage,
+        usage=None if answer.usage is None else as_usage(answer.usage),
         terminate=answer.terminate,
     )
     return changed, is_error if answer.is_error is None else answer.is_error

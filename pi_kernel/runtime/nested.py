@@ -16,7 +16,7 @@ from pi_kernel.runtime.arguments import ArgumentsNotJson, to_json_arguments
 from pi_kernel.runtime.call import Call, Caller
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.runtime.pipeline import (
-    OPERATION_ABORTED,
+    end_cancelled_call,
     look_up_and_validate,
     run_at_once,
     run_tool_call,
@@ -84,14 +84,13 @@ async def _run_watched(host: CallHost, call: Call) -> ToolOutcome:
 
 
 async def _run(host: CallHost, call: Call) -> ToolOutcome:
-    if host.events.listened:
-        await tell_start(host, call)
-    tool = call.tool = host.find_tool(call)
-    exclusive = host.is_sequential or (tool is not None and tool.execution_mode == "sequential")
-    if exclusive and not call.holds_queue:
-        await _run_exclusively(host, call)
-    elif look_up_and_validate(host, call) and not run_at_once(host, call):
-        await run_validated_call(host, call)
+    if not host.events.listened or await tell_start(host, call):
+        tool = call.tool = host.find_tool(call)
+        exclusive = host.is_sequential or (tool is not None and tool.execution_mode == "sequential")
+        if exclusive and not call.holds_queue:
+            await _run_exclusively(host, call)
+        elif look_up_and_validate(host, call) and not run_at_once(host, call):
+            await run_validated_call(host, call)
     if call.foreign_cancellation is not None:
         with anyio.CancelScope(shield=True):
             await close_call(host, call)
@@ -104,11 +103,12 @@ async def _run(host: CallHost, call: Call) -> ToolOutcome:
 
 async def _run_exclusively(host: CallHost, call: Call) -> None:
     queued_at = time.perf_counter()
+    call.release_task()  # an abort does not end the waiting: the call takes its turn
     try:
         await host.queue.take()
     except asyncio.CancelledError as cancellation:  # while it waited: the call never started
-        call.foreign_cancellation = cancellation
-        call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
+        await end_cancelled_call(call, cancellation)
+        call.leave()
         return
     call.holds_queue = True
     call.tool = None  # looked up again: the sets may have changed while it waited
@@ -139,8 +139,12 @@ async def close_call(host: CallHost, call: Call) -> ToolOutcome:
     return outcome
 
 
-async def tell_start(host: CallHost, call: Call) -> None:
-    """Emit the start event when somebody wants it."""
+async def tell_start(host: CallHost, call: Call) -> bool:
+    """Emit the start event when somebody wants it.
+
+    Returns:
+        True when the call may go on; False when it was cancelled meanwhile and has its result.
+    """
     events = host.events
     if events.wants("tool_execution_start"):
         waiting = events.deliver(
@@ -155,7 +159,14 @@ async def tell_start(host: CallHost, call: Call) -> None:
             )
         )
         if waiting is not None:
-            await waiting
+            call.watch()
+            try:
+                await waiting
+            except asyncio.CancelledError as cancellation:
+                await end_cancelled_call(call, cancellation)
+                call.leave()
+                return False
+    return True
 
 
 async def tell_end(host: CallHost, call: Call) -> None:

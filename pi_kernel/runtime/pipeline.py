@@ -7,11 +7,12 @@ as an exception, and that only after the call has its result.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import inspect
 import time
 import types
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,7 +22,6 @@ from pi_kernel.errors import ToolAborted, ToolTimeout
 from pi_kernel.protocol.calls import CallStatus
 from pi_kernel.protocol.results import ABSENT, ToolResult, error_result, text_of
 from pi_kernel.runtime.call import Call, current_caller
-from pi_kernel.runtime.hooks import HandlerFailed
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.tool import CallHost, Tool
@@ -32,6 +32,7 @@ __all__ = (
     "ask_after",
     "ask_before",
     "end_cancelled_call",
+    "execute_and_settle",
     "execute_tool_call",
     "look_up_and_validate",
     "message_of",
@@ -62,15 +63,23 @@ async def run_tool_call(host: CallHost, call: Call) -> None:
 async def run_validated_call(host: CallHost, call: Call) -> None:
     """Take a call with validated arguments to its result."""
     try:
-        if not must_ask(host, call) or await ask_before(host, call):
-            await execute_tool_call(host, call)
-            if host.events.has_after:
-                await ask_after(host, call)
-            settle_tool_call(host, call)
+        # What has begun was not asked about: a handler that came meanwhile is for later calls.
+        if call.begun is not None or not must_ask(host, call) or await ask_before(host, call):
+            await execute_and_settle(host, call)
     except asyncio.CancelledError as cancellation:
-        end_cancelled_call(call, cancellation)
+        await end_cancelled_call(call, cancellation)
     finally:
         call.leave()
+
+
+async def execute_and_settle(host: CallHost, call: Call) -> None:
+    """Take a call that may run to its result."""
+    await execute_tool_call(host, call)
+    if host.events.has_after:
+        await ask_after(host, call)
+    settle_tool_call(host, call)
+    if call.has_swallowed_cancellation:
+        await end_cancelled_call(call, call.last_cancellation or asyncio.CancelledError())
 
 
 def run_at_once(host: CallHost, call: Call) -> bool:
@@ -102,10 +111,12 @@ def run_at_once(host: CallHost, call: Call) -> bool:
     finally:
         current_caller.reset(token)
     call.duration_ms = (time.perf_counter() - started) * 1000
-    call.settled = call.ended = True
+    call.settled = True
     if result.is_error:
         status = "error" if status == "ok" else status
     call.finish(status, result, is_error=status != "ok")
+    if call._signal is not None:  # noqa: SLF001 - it has called other tools
+        call.leave()
     return True
 
 
@@ -121,14 +132,12 @@ async def prepare_tool_call(host: CallHost, call: Call) -> bool:
     )
 
 
-def end_cancelled_call(call: Call, cancellation: asyncio.CancelledError) -> None:
+async def end_cancelled_call(call: Call, cancellation: asyncio.CancelledError) -> None:
     """Give a call that a cancellation reached its result, whoever sent the cancellation."""
-    if not call.absorb_cancellation():
-        call.foreign_cancellation = cancellation
-        call.signal.abort("cancelled")
-    if call.duration_ms is None and call.executing_since is not None:
-        call.duration_ms = (time.perf_counter() - call.executing_since) * 1000
+    call.note_cancellation(cancellation)
+    call.settled = True
     call.finish("aborted", aborted_result(call), is_error=True)
+    await call.stop_updates()
 
 
 def aborted_result(call: Call) -> ToolResult:
@@ -150,8 +159,8 @@ def look_up_and_validate(host: CallHost, call: Call) -> bool:
     if tool.prepare_arguments is not None:
         try:
             prepared = tool.prepare_arguments(copy.deepcopy(prepared))
-        except Exception as error:  # noqa: BLE001 - a tool's failure is a result
-            return _stop(call, "invalid", message_of(error), error)
+        except BaseException as error:  # noqa: BLE001 - a tool's failure is a result
+            return _stop(call, *_refusal(error), error)
     if call.arguments_error is not None:
         text = f'Invalid arguments for tool "{call.name}": {call.arguments_error}'
         return _stop(call, "invalid", text)
@@ -160,9 +169,16 @@ def look_up_and_validate(host: CallHost, call: Call) -> bool:
         call.args = tool.validator.check(call.name, prepared)
         if tool.check_arguments is not None:
             tool.check_arguments(call.args, prepared)
-    except Exception as error:  # noqa: BLE001 - what the schema or a converter says is a result
-        return _stop(call, "invalid", message_of(error), error)
+    except BaseException as error:  # noqa: BLE001 - what the schema or a converter says is a result
+        return _stop(call, *_refusal(error), error)
     return True
+
+
+def _refusal(error: BaseException) -> tuple[CallStatus, str]:
+    """Return the status and text of a call whose arguments could not be prepared or checked."""
+    if isinstance(error, KeyboardInterrupt):
+        return "aborted", OPERATION_ABORTED
+    return "invalid", message_of(error)
 
 
 def must_ask(host: CallHost, call: Call) -> bool:
@@ -179,23 +195,20 @@ async def ask_before(host: CallHost, call: Call) -> bool:
     """Ask the tool's own checks, then the before hooks; False when the call has its result."""
     tool = call.tool
     assert tool is not None  # noqa: S101 - it was found
-    if tool.validate_input is not None:
-        problem = await _problem_with_input(host, call)
-        if problem is not None:
-            return _stop(call, "invalid", problem)
-    if tool.check_permissions is not None:
-        denial = await _tools_own_denial(host, call)
-        if denial is not None:
-            call.block_reason = denial
-            text = f'Permission denied for tool "{call.name}": {denial}'
-            return _stop(call, "blocked", text)
     try:
+        if tool.validate_input is not None:
+            problem = await _problem_with_input(host, call)
+            if problem is not None:
+                return _stop(call, "invalid", problem, call.error)
+        if tool.check_permissions is not None:
+            denial = await _tools_own_denial(host, call)
+            if denial is not None:
+                call.block_reason = denial
+                text = f'Permission denied for tool "{call.name}": {denial}'
+                return _stop(call, "blocked", text, call.error)
         block = await host.hooks.before_tool_call(call)
-    except HandlerFailed as error:
-        if not call.is_aborted:
-            call.block_reason = str(error)
-            return _stop(call, "blocked", str(error), error.__cause__)
-        block = None
+    except KeyboardInterrupt as error:
+        return _stop(call, "aborted", OPERATION_ABORTED, error)
     if call.is_aborted:
         return _stop(call, "aborted", OPERATION_ABORTED)
     if block is None:
@@ -227,7 +240,9 @@ async def _problem_with_input(host: CallHost, call: Call) -> str | None:
         if inspect.isawaitable(problem):
             call.watch()
             problem = await problem
-    except Exception as error:  # noqa: BLE001 - a tool's failure is a result
+    except BaseException as error:
+        if call.lets_pass(error):
+            raise
         call.error = error
         return message_of(error)
     if problem is None or problem is True or problem == "":
@@ -245,7 +260,9 @@ async def _tools_own_denial(host: CallHost, call: Call) -> str | None:
         if inspect.isawaitable(answer):
             call.watch()
             answer = await answer
-    except Exception as error:  # noqa: BLE001 - raising denies
+    except BaseException as error:
+        if call.lets_pass(error):
+            raise
         call.error = error
         return message_of(error)
     reason: Any = None
@@ -274,9 +291,11 @@ async def execute_tool_call(host: CallHost, call: Call) -> None:
             result = await _execute_in_context(host, call, tool)
             if type(result) is not ToolResult:
                 result = _read_result(host, call, result)
-    except (asyncio.CancelledError, GeneratorExit):
+    except GeneratorExit:  # the coroutine is being closed; a tool's own comes as ToolExited
         raise
-    except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
+    except BaseException as error:  # a tool's failure is a result, SystemExit too
+        if isinstance(error, asyncio.CancelledError) and call.is_cancelled:
+            raise
         status, result = _failure(call, error)
     finally:
         call.duration_ms = (time.perf_counter() - started) * 1000
@@ -293,8 +312,11 @@ async def execute_tool_call(host: CallHost, call: Call) -> None:
 
 def _failure(call: Call, error: BaseException) -> tuple[CallStatus, ToolResult]:
     """Return what an exception of a tool means for its call."""
+    if isinstance(error, ToolExited):
+        error = error.reason
     call.error = error
     if isinstance(error, KeyboardInterrupt):
+        call.signal.abort("interrupted")  # for the calls that it has left running
         return "aborted", aborted_result(call)
     status: CallStatus = "error"
     if isinstance(error, ToolTimeout):
@@ -306,29 +328,43 @@ def _failure(call: Call, error: BaseException) -> tuple[CallStatus, ToolResult]:
 
 async def _execute_in_context(host: CallHost, call: Call, tool: Tool) -> Any:
     """Run execute with all that it may ask for; a plain function runs in a worker thread."""
+    call.watch()  # before it starts: it may send updates at once, from any thread
     context = host.context_for(call)
     blocking = tool.interrupt_behavior == "block"
     if blocking:
         call.block(1)
     try:
+        arguments = (call.id, call.args, call.signal, call.update, context)
         if tool.is_async:
-            return await step_then_watch(
-                call, tool.execute(call.id, call.args, call.signal, call.update, context)
-            )
-        call.watch()
+            return await step_then_watch(call, tool.execute(*arguments))
         result = await anyio.to_thread.run_sync(
-            tool.execute,
-            call.id,
-            call.args,
-            call.signal,
-            call.update,
-            context,
-            abandon_on_cancel=True,
+            _without_exit, tool.execute, arguments, abandon_on_cancel=True
         )
-        return await result if inspect.isawaitable(result) else result
+        if not inspect.isawaitable(result):
+            return result
+        return await step_then_watch(call, _as_coroutine(result))
     finally:
         if blocking:
             call.block(-1)
+
+
+def _without_exit(execute: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Run a function in its thread; its GeneratorExit must not look like the end of the loop."""
+    try:
+        return execute(*arguments)
+    except GeneratorExit as error:
+        raise ToolExited(error) from error
+
+
+async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+class ToolExited(Exception):  # noqa: N818 - a carrier inside the pipeline
+    """A tool raised GeneratorExit by itself."""
+
+    def __init__(self, reason: GeneratorExit) -> None:
+        self.reason = reason
 
 
 async def step_then_watch(call: Call, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -340,6 +376,8 @@ async def step_then_watch(call: Call, coroutine: Coroutine[Any, Any, Any]) -> An
         first = coroutine.send(None)
     except StopIteration as finished:
         return finished.value
+    except GeneratorExit as error:
+        raise ToolExited(error) from error
     return await watch_and_resume(call, coroutine, first)
 
 
@@ -347,21 +385,38 @@ async def step_then_watch(call: Call, coroutine: Coroutine[Any, Any, Any]) -> An
 def watch_and_resume(
     call: Call, coroutine: Coroutine[Any, Any, Any], waiting: Any
 ) -> Generator[Any, Any, Any]:
-    """Await the rest of a coroutine that has just asked to wait."""
+    """Await the rest of a coroutine that has just asked to wait.
+
+    Step by step instead of by ``await``, to tell a tool's own GeneratorExit from the end of the
+    loop, and to leave a tool behind that swallows one cancellation after the other.
+    """
     call.watch()
     while True:
+        thrown: BaseException | None = None
         try:
             yield waiting
         except GeneratorExit:
             coroutine.close()
             raise
-        except BaseException as error:  # noqa: BLE001 - thrown on into the coroutine
-            try:
-                waiting = coroutine.throw(error)
-            except StopIteration as finished:
-                return finished.value
-        else:
-            return (yield from coroutine)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                call.last_cancellation = error
+                if call.is_out_of_patience:
+                    _leave_behind(coroutine)
+                    raise
+            thrown = error
+        try:
+            waiting = coroutine.send(None) if thrown is None else coroutine.throw(thrown)
+        except StopIteration as finished:
+            return finished.value
+        except GeneratorExit as error:
+            raise ToolExited(error) from error
+
+
+def _leave_behind(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine that does not end; what it raises at last counts no more."""
+    with contextlib.suppress(BaseException):
+        coroutine.close()
 
 
 RESULT_KEYS = frozenset(
@@ -393,7 +448,13 @@ def _read_result(host: CallHost, call: Call, result: Any) -> ToolResult:
 async def ask_after(host: CallHost, call: Call) -> None:
     """Let after hooks change the result; they may make a success of an error and the reverse."""
     was_error = call.provisional_status != "ok"
-    call.result, is_error = await host.hooks.after_tool_call(call, call.result, is_error=was_error)
+    try:
+        call.result, is_error = await host.hooks.after_tool_call(
+            call, call.result, is_error=was_error
+        )
+    except KeyboardInterrupt as error:
+        call.provisional_status, call.result = _failure(call, error)
+        return
     if is_error != was_error:
         call.provisional_status = "error" if is_error else "ok"
 

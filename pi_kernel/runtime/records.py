@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from pi_kernel.protocol.calls import (
@@ -13,6 +12,7 @@ from pi_kernel.protocol.calls import (
     NestedToolCallRecord,
     NestedToolCalls,
 )
+from pi_kernel.protocol.json import compact_json, well_formed
 from pi_kernel.protocol.results import text_of
 from pi_kernel.protocol.usage import Usage, add_usage
 
@@ -29,8 +29,8 @@ def round_half_up(value: float) -> int:
 
 def argument_bytes(arguments: dict[str, Any]) -> int:
     """Return the size of the compact JSON in UTF-8 bytes."""
-    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    return len(text.encode("utf-8", "replace"))
+    text = well_formed(compact_json(arguments))
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class NestedCallRecorder:

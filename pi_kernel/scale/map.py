@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from pi_kernel.errors import PiKernelError
@@ -19,7 +19,7 @@ OnError = Literal["keep", "stop"]
 
 async def map_calls(
     call: Callable[[Any], Awaitable[ToolOutcome]],
-    list_of_args: Sequence[Any],
+    list_of_args: Iterable[Any],
     *,
     limit: int | None = None,
     on_error: OnError = "keep",
@@ -42,8 +42,12 @@ async def map_calls(
         raise PiKernelError(f"limit must be a positive integer or None, got {limit!r}")
     if on_error not in ("keep", "stop"):
         raise PiKernelError(f'on_error must be "keep" or "stop", got {on_error!r}')
+    given: Any = list_of_args
+    if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
+        raise PiKernelError("map() takes a list with one JSON object a call")
+    items = list(list_of_args)
     outcomes: dict[int, ToolOutcome] = {}
-    waiting = iter(enumerate(list_of_args))
+    waiting = iter(enumerate(items))
     stopped = False
 
     async def work() -> None:
@@ -56,7 +60,7 @@ async def map_calls(
             if stopped:
                 return
 
-    workers = min(limit or DEFAULT_LIMIT, len(list_of_args))
+    workers = min(limit or DEFAULT_LIMIT, len(items))
     tasks = [asyncio.ensure_future(work()) for _ in range(workers)]
     try:
         await asyncio.gather(*tasks)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pi_kernel.errors import PiKernelError
@@ -14,11 +16,15 @@ from pi_kernel.tools import create_all_tools, create_coding_tools, create_read_o
 
 __all__ = (
     "ToolSet",
+    "check_callback",
     "check_choice",
+    "check_handler",
     "check_max_turns",
     "check_model",
     "check_names",
+    "check_system_prompt",
     "read_calls",
+    "read_cwd",
     "read_tools",
 )
 
@@ -38,17 +44,16 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise PiKernelError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def check_names(what: str, names: Iterable[str] | None) -> list[str] | None:
-    """Read a list of names; None stays None."""
-    if names is None:
-        return None
+def check_names(what: str, names: Any) -> list[str]:
+    """Read a list of names."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise PiKernelError(f"{what} must be a list of names, got {names!r}")
-    names = list(names)
+    read: list[str] = []
     for name in names:
         if not isinstance(name, str):
             raise PiKernelError(f"{what} must be a list of names, got {name!r} in it")
-    return names
+        read.append(name)
+    return read
 
 
 def check_model(model: Any) -> Model:
@@ -67,6 +72,33 @@ def check_max_turns(max_turns: object) -> None:
     """Refuse what is no positive integer and not None."""
     if max_turns is not None and (type(max_turns) is not int or max_turns < 1):
         raise PiKernelError(f"max_turns must be a positive integer or None, got {max_turns!r}")
+
+
+def check_system_prompt(text: object) -> None:
+    """Refuse what is no text and not None."""
+    if text is not None and not isinstance(text, str):
+        raise PiKernelError(f"system_prompt must be a text, got {type(text).__name__}")
+
+
+def check_handler(event_type: object, handler: object) -> None:
+    """Refuse what `on` cannot use; without a handler it decorates one."""
+    if not isinstance(event_type, str) or (handler is not None and not callable(handler)):
+        raise PiKernelError("on() takes the name of an event and a function")
+
+
+def check_callback(callback: object) -> None:
+    """Refuse what `subscribe` cannot use."""
+    if not callable(callback):
+        raise PiKernelError("subscribe() takes a function")
+
+
+def read_cwd(cwd: Any) -> str:
+    """Return the absolute path of a directory; it may be made later."""
+    try:
+        path = Path(os.fspath(cwd))
+        return str(path.expanduser().absolute())
+    except (TypeError, RuntimeError) as error:  # RuntimeError: no home for ~somebody
+        raise PiKernelError(f"cwd must be the path of a directory, got {cwd!r}") from error
 
 
 def read_tools(tools: Any, cwd: str) -> tuple[list[ToolDefinition], Source]:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pi_kernel.errors import PiKernelError
+from pi_kernel.tools._threads import StopCheck
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -41,8 +42,6 @@ _ORIENTATION_TAG = 0x0112
 _UPRIGHT = 1
 _SIXTEEN_TO_EIGHT_BIT = 257
 _HUNDREDTH = Decimal("0.01")
-
-StopCheck = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,8 @@ __all__ = ("with_file_mutation_queue",)
 
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""Reentrant: collecting an abandoned call as garbage runs its clean-up wherever that happens."""
 _slots: dict[str, deque[_Turn]] = {}
 """For each file the turns in order; the first one runs."""
 _registrations: deque[_Turn] = deque()
@@ -59,6 +60,8 @@ class _Turn:
 
 def _leave(line: deque[_Turn], turn: _Turn) -> None:
     """Give a place up and wake the next turn if it was the first one; the lock is held."""
+    if turn not in line:  # it was passed over, or this is a forked child
+        return
     was_first = line[0] is turn
     line.remove(turn)
     if was_first:
@@ -96,10 +99,11 @@ async def with_file_mutation_queue(
         return await fn()
     finally:
         with _lock:
-            line = _slots[key]
-            _leave(line, turn)
-            if not line:
-                del _slots[key]
+            line = _slots.get(key)
+            if line is not None:
+                _leave(line, turn)
+                if not line:
+                    del _slots[key]
 
 
 async def _register(turn: _Turn, path: str) -> str:
@@ -134,7 +138,7 @@ def _key_of(path: str) -> str:
 def _forget() -> None:
     """Start empty in a forked child, where nobody is left to leave a line."""
     global _lock  # noqa: PLW0603 - the parent may have held it
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _slots.clear()
     _registrations.clear()
 

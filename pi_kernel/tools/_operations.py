@@ -52,7 +52,9 @@ async def perform(operations: object, name: str, *arguments: object, syscall: st
     try:
         if inspect.iscoroutinefunction(operation):
             return await operation(*arguments)
-        result = await anyio.to_thread.run_sync(lambda: operation(*arguments))
+        result = await anyio.to_thread.run_sync(
+            lambda: operation(*arguments), abandon_on_cancel=True
+        )
         return await result if inspect.isawaitable(result) else result
     except OSError as error:
         raise file_error(error, syscall, str(arguments[0])) from error

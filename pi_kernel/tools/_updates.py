@@ -33,7 +33,7 @@ class ThrottledUpdates:
     def note(self) -> None:
         """Say that there is something new."""
         with self._lock:
-            if self._is_pending or self._is_closed:
+            if self._is_pending:
                 return
             self._is_pending = True
         with contextlib.suppress(RuntimeError):  # the loop was closed under a running command
@@ -50,13 +50,11 @@ class ThrottledUpdates:
 
     def close(self) -> None:
         """Emit nothing any more."""
-        with self._lock:
-            self._is_closed = True
-            self._is_pending = False
+        self._is_closed = True
         self._cancel_timer()
 
     def _schedule(self) -> None:
-        if self._is_closed or self._timer is not None:
+        if self._is_closed:
             return
         wait = 0.0
         if self._emitted_at is not None:

@@ -3,29 +3,33 @@
 ripgrep searches where it is installed, Python elsewhere; both give the same rows. Which one it is
 is not part of a result: `engine_of` tells.
 """
+# A path stays the text that messages show; Path would normalise it its own way.
+# ruff: noqa: PTH116, PTH119, PTH120, PTH123
 
 from __future__ import annotations
 
 import math
 import os
 import stat
-from collections.abc import Awaitable, Iterator
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from collections.abc import Iterator
+from typing import Any, Literal
 
-from pi_kernel.errors import PiKernelError
+from pi_kernel.errors import PiKernelError, ToolAborted
 from pi_kernel.protocol.json import well_formed
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ToolAnnotations
 from pi_kernel.registry.definition import OnUpdate, ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
-from pi_kernel.tools._paths import resolve_to_cwd
+from pi_kernel.tools._numbers import format_number, to_double
+from pi_kernel.tools._operations import check_operations, perform
+from pi_kernel.tools._paths import resolve_to_cwd, working_directory
 from pi_kernel.tools._search.fallback import search_with_python
-from pi_kernel.tools._search.job import call_operation, run_job
+from pi_kernel.tools._search.job import run_job
 from pi_kernel.tools._search.program import Found
 from pi_kernel.tools._search.query import Query
 from pi_kernel.tools._search.ripgrep import find_ripgrep, search_with_ripgrep
 from pi_kernel.tools._search.rows import FileRows
+from pi_kernel.tools._threads import until_aborted
 from pi_kernel.tools._truncate import (
     DEFAULT_MAX_BYTES,
     GREP_MAX_LINE_LENGTH,
@@ -36,7 +40,7 @@ from pi_kernel.tools._truncate import (
     truncate_line,
 )
 
-__all__ = ("Engine", "GrepOperations", "create", "engine_of")
+__all__ = ("Engine", "create", "engine_of")
 
 Engine = Literal["auto", "ripgrep", "python"]
 
@@ -47,13 +51,15 @@ UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 SHORT_LINE_CHARS = GREP_MAX_LINE_LENGTH // 2
 """A line of so many characters is within the limit, whatever they are."""
 
+LOCAL_OPERATIONS = {"is_directory": lambda path: stat.S_ISDIR(os.stat(path).st_mode)}
+
 DESCRIPTION = (
     "Search the contents of files for a pattern. Gives the matching lines with path and line"
     " number. Respects .gitignore and searches hidden files. Shows at most"
-    f" {DEFAULT_LIMIT} matches or {format_size(DEFAULT_MAX_BYTES)}, whichever comes first; lines are"
-    f" cut to {GREP_MAX_LINE_LENGTH} characters."
+    f" {DEFAULT_LIMIT} matches or {format_size(DEFAULT_MAX_BYTES)}, whichever comes first; long"
+    f" lines are cut to {GREP_MAX_LINE_LENGTH} characters."
 )
-PARAMETERS = {
+PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "Regular expression, or literal text"},
@@ -86,55 +92,50 @@ PARAMETERS = {
 }
 
 
-class GrepOperations(Protocol):
-    """What grep asks of a file system that is not the local one."""
-
-    def is_directory(self, path: str, /) -> bool | Awaitable[bool]:
-        """Whether an absolute path is a directory; raise `OSError` when there is nothing."""
-        ...
-
-
-class LocalOperations:
-    """The local file system."""
-
-    def is_directory(self, path: str, /) -> bool:
-        """Whether an absolute path is a directory, after links."""
-        return stat.S_ISDIR(Path(path).stat().st_mode)
-
-
 def create(
-    cwd: str | os.PathLike[str],
+    cwd: str | os.PathLike[str] | None = None,
     *,
-    operations: GrepOperations | None = None,
+    operations: object | None = None,
     engine: Engine = "auto",
 ) -> ToolDefinition:
-    """Return the definition of grep.
+    """Return the ``grep`` tool.
 
     Args:
-        cwd: The working directory of calls whose context has none.
-        operations: Replaces the local file system where grep asks what a path is.
-        engine: What searches; by default ripgrep if it is there.
+        cwd: What relative paths refer to; None: the process's directory at each call. A context's
+            own cwd wins.
+        operations: I/O in place of the local directories: ``is_directory(path) -> bool``, which
+            raises when there is nothing.
+        engine: What searches; by default ripgrep where it is installed.
+
+    Raises:
+        PiKernelError: If the operation is missing.
 
     Source:
         Pi 1.6.0, ``createGrepToolDefinition``; ripgrep 15.2.0.
     """
-    files = operations if operations is not None else LocalOperations()
+    if operations is not None:
+        check_operations(operations, "is_directory", tool_name="grep")
+    files = operations if operations is not None else LOCAL_OPERATIONS
 
     async def execute(
-        _tool_call_id: str,
+        tool_call_id: str,
         params: dict[str, Any],
-        signal: AbortSignal | None,
-        _on_update: OnUpdate | None,
-        ctx: Any,
+        signal: AbortSignal | None = None,
+        on_update: OnUpdate | None = None,
+        ctx: object = None,
     ) -> ToolResult:
+        del tool_call_id, on_update
         if signal is not None:
             signal.throw_if_aborted()
-        base = getattr(ctx, "cwd", None) or cwd
-        path = resolve_to_cwd(params.get("path") or ".", os.fspath(base))
+        path = resolve_to_cwd(params.get("path") or ".", working_directory(ctx, cwd))
         try:
-            is_folder = await call_operation(lambda: files.is_directory(path), signal)
-        except OSError as error:
-            raise PiKernelError(f"Path not found: {path}") from error
+            is_folder = await until_aborted(
+                lambda: perform(files, "is_directory", path, syscall="stat"), signal
+            )
+        except ToolAborted:
+            raise
+        except Exception as error:
+            raise FileNotFoundError(f"Path not found: {path}") from error
         query = _query(params, path, is_folder=is_folder)
         return await run_job(lambda stop: _search(query, engine, stop), signal)
 
@@ -145,8 +146,9 @@ def create(
         execute=execute,
         prompt_snippet="Search file contents for patterns (respects .gitignore)",
         annotations=ToolAnnotations(read_only_hint=True),
-        activity=lambda params: f"Searching for {params.get('pattern', '')}",
-        is_read_only=lambda _params: True,
+        is_read_only=lambda _: True,
+        is_destructive=lambda _: False,
+        activity=lambda params: f"Searching for {params.get('pattern') or 'every line'}",
     )
 
 
@@ -176,14 +178,21 @@ def _query(params: dict[str, Any], path: str, *, is_folder: bool) -> Query:
         glob = well_formed(mark + glob)
     return Query(
         pattern=well_formed(params["pattern"]),
-        folder=path if is_folder else os.path.dirname(path),  # noqa: PTH120 - keeps the path's text
-        file=None if is_folder else os.path.basename(path),  # noqa: PTH119 - keeps the path's text
+        folder=path if is_folder else os.path.dirname(path),
+        file=None if is_folder else os.path.basename(path),
         glob=glob or None,
         ignore_case=bool(params.get("ignoreCase")),
         literal=bool(params.get("literal")),
-        context=max(0, math.floor(params.get("context", 0))),
-        limit=max(1, math.floor(params.get("limit", DEFAULT_LIMIT))),
+        context=max(0, _whole(params.get("context", 0))),
+        limit=max(1, _whole(params.get("limit", DEFAULT_LIMIT))),
     )
+
+
+def _whole(number: float) -> int:
+    number = to_double(number)
+    if math.isfinite(number):
+        return math.floor(number)
+    return NO_LINE_LIMIT if number > 0 else -NO_LINE_LIMIT
 
 
 def _search(query: Query, engine: Engine, stop: AbortSignal) -> ToolResult:
@@ -209,7 +218,8 @@ def _result(query: Query, found: Found) -> ToolResult:
     notices: list[str] = []
     details: dict[str, Any] = {}
     if sum(file.match_count for file in found.files) > query.limit:
-        advice = f"Use limit={query.limit * 2} for more, or refine pattern"
+        more = format_number(to_double(query.limit) * 2)
+        advice = f"Use limit={more} for more, or refine pattern"
         notices.append(f"{query.limit} matches limit reached. {advice}")
         details["matchLimitReached"] = query.limit
     cut = rows.truncated()
@@ -237,7 +247,7 @@ class _Rows:
 
     def add_file(self, query: Query, file: FileRows, left: int) -> int:
         """Add the rows of a file; return how many matches are left to show."""
-        path = query.path_of(file.path)
+        path = query.shown_path(file.path)
         last_line: float = math.inf
         for number, is_match, text in _texts(query, file):
             if number > last_line:
@@ -267,6 +277,7 @@ class _Rows:
         self._lines += row.count("\n") + 1
 
     def truncated(self) -> Truncation:
+        """Return what can be shown, with the totals of all rows."""
         return head_of(
             b"\n".join(self._kept),
             total_lines=self._lines,
@@ -291,7 +302,7 @@ def _ends_without_newline(query: Query, file: FileRows) -> bool:
     """
     row = file.rows[-1][2]
     try:
-        with open(query.absolute(file.path), "rb") as stream:  # noqa: PTH123 - paths are bytes
+        with open(query.absolute(file.path), "rb") as stream:
             mark = stream.read(2)
             encoding = UTF_16_MARKS.get(mark)
             newline = b"\n"

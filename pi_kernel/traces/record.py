@@ -10,12 +10,12 @@ from pydantic.alias_generators import to_camel
 
 from pi_kernel.protocol.calls import MAX_ERROR_CHARS, CallStatus, Origin
 from pi_kernel.protocol.content import ImageContent, TextContent
-from pi_kernel.protocol.json import JsonObject, to_wire_value
+from pi_kernel.protocol.json import JsonObject, compact_json, to_wire_value
 from pi_kernel.protocol.results import text_of
 from pi_kernel.protocol.usage import Usage, add_usage
 from pi_kernel.runtime.call import Call
 
-__all__ = ("CallRecord", "record_of")
+__all__ = ("CallRecord", "parent_of", "record_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,24 +79,38 @@ class CallRecord:
         return wire
 
 
-def record_of(call: Call, children: list[Call]) -> CallRecord:
-    """Make the record of a call of this process, as it is now."""
+def parent_of(call: Call) -> Call | None:
+    """Return the tool call that made a call, also through an agent's run of its own."""
+    caller: Any = call.caller
+    while caller is not None and not isinstance(caller, Call):
+        caller = getattr(caller, "outer", None)
+    return caller
+
+
+def record_of(call: Call, below: list[Call]) -> CallRecord:
+    """Make the record of a call of this process, as it is now.
+
+    Args:
+        call: The call.
+        below: Every call at any depth below it, in start order.
+    """
     finished = call.status is not None
     result = call.result if finished else None
-    parent = call.caller if isinstance(call.caller, Call) else None
+    above = [call]
+    while (higher := parent_of(above[-1])) is not None:
+        above.append(higher)
     args = getattr(call, "args", call.raw)
-    differ = args is not call.raw and args != call.raw
+    differ = args is not call.raw and not _are_same_json(args, call.raw)
     usage = result.usage if result is not None else None
     total = usage
-    for child in children:
-        child_usage = child.result.usage if child.status is not None else None
-        total = add_usage(total, child_usage)
+    for lower in below:
+        total = add_usage(total, lower.result.usage if lower.status is not None else None)
     error = result is not None and call.is_error
     return CallRecord(
         id=call.id,
-        parent_id=parent.id if parent is not None else None,
-        root_id=call.root.id,
-        depth=call.depth,
+        parent_id=above[1].id if len(above) > 1 else None,
+        root_id=above[-1].id,
+        depth=len(above) - 1,
         index=call.index,
         completion_index=call.completion_index,
         origin=call.origin,
@@ -120,7 +134,7 @@ def record_of(call: Call, children: list[Call]) -> CallRecord:
         usage_total=total,
         terminate=bool(result is not None and result.terminate),
         updates=call.updates,
-        children=[child.id for child in children if child.caller is call],
+        children=[lower.id for lower in below if parent_of(lower) is call],
         cell_call_id=call.root.cell_call_id,
         cell_id=call.root.cell_id,
         execution_count=call.root.execution_count,
@@ -128,3 +142,11 @@ def record_of(call: Call, children: list[Call]) -> CallRecord:
         turn_id=call.root.turn_id,
         turn_index=call.root.turn_index,
     )
+
+
+def _are_same_json(one: object, other: object) -> bool:
+    """Whether two values are written alike; in Python, True equals 1."""
+    try:
+        return one == other and compact_json(one) == compact_json(other)
+    except (TypeError, ValueError):  # a hook has put in what JSON cannot hold
+        return False

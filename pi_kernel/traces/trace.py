@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pi_kernel.protocol.json import JsonObject
 from pi_kernel.runtime.call import Call
-from pi_kernel.traces.record import CallRecord, record_of
+from pi_kernel.traces.record import CallRecord, parent_of, record_of
 
 __all__ = ("Trace", "TraceNode")
 
@@ -38,23 +38,20 @@ class Trace:
         calls = list(self._calls)
         below: defaultdict[int, list[Call]] = defaultdict(list)
         for call in calls:
-            caller = call.caller
-            while isinstance(caller, Call):
-                below[id(caller)].append(call)
-                caller = caller.caller
+            higher = parent_of(call)
+            while higher is not None:
+                below[id(higher)].append(call)
+                higher = parent_of(higher)
         return [record_of(call, below[id(call)]) for call in calls]
 
     def tree(self) -> list[TraceNode]:
         """Return the root calls with their nested calls."""
-        records = self.calls()
-        nodes = {
-            id(call): TraceNode(record) for call, record in zip(self._calls, records, strict=False)
-        }
+        calls = list(self._calls)
+        nodes = [TraceNode(record) for record in Trace(calls).calls()]
+        node_of = {id(call): node for call, node in zip(calls, nodes, strict=True)}
         roots: list[TraceNode] = []
-        for call in list(self._calls)[: len(records)]:
-            node = nodes[id(call)]
-            caller = call.caller
-            parent = nodes.get(id(caller)) if isinstance(caller, Call) else None
+        for call, node in zip(calls, nodes, strict=True):
+            parent = node_of.get(id(parent_of(call)))
             (roots if parent is None else parent.children).append(node)
         return roots
 

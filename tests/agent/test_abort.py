@@ -11,7 +11,7 @@ import pytest
 
 from pi_kernel import AbortSignal, TextContent
 from pi_kernel.models import ModelContext, ModelEvent, ScriptedModel, call, say, turn
-from tests.support.engine import Log, StreamModel, make_tool, reply, session_with, texts
+from tests.support.engine import Log, Notes, StreamModel, make_tool, reply, session_with, texts
 
 ABORTED = "toolResult Operation aborted"
 
@@ -48,9 +48,9 @@ async def test_a_tool_that_returns_although_aborted_keeps_its_result() -> None:
 
 
 async def test_aborting_in_a_hook_stops_the_calls_before_and_after_it() -> None:
-    ran: list[str] = []
+    ran = Notes()
     asked: list[str] = []
-    session = session_with(make_tool("a", lambda _p, _c: ran.append("a") or "a"))
+    session = session_with(make_tool("a", lambda _p, _c: ran.add("a", "a")))
 
     def hook(event: Any) -> None:
         asked.append(event.tool_call_id)
@@ -260,7 +260,7 @@ async def test_cancelling_the_awaiting_task_while_the_model_streams_ends_the_mes
     with pytest.raises(asyncio.CancelledError):
         await task
     assert texts(session.messages) == ["user go", "assistant half"]
-    assert session.messages[-1].stop_reason == "aborted"
+    assert session.messages[-1].to_wire()["stopReason"] == "aborted"
     assert len(log.of("message_start")) == len(log.of("message_end")) == 2
     assert log.of("agent_settled")[0].aborted is True
     assert session.streaming_message is None
@@ -290,6 +290,41 @@ async def test_a_listener_that_hangs_cannot_hold_a_cancelled_run_for_ever() -> N
     assert scope.cancelled_caught
     assert texts(session.messages) == ["user go", "assistant x"]
     assert not session.is_running
+
+
+@pytest.mark.parametrize("kind", ["turn_start", "message_end", "turn_end", "agent_end"])
+async def test_a_handler_that_hangs_ends_by_abort(kind: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("pi_kernel.agent.state.HANDLER_GRACE_SECONDS", 0.01)
+    session = session_with()
+    once = iter([1])
+
+    async def hang(_event: Any) -> None:
+        if next(once, None):
+            asyncio.get_running_loop().call_soon(session.abort)
+            await anyio.sleep_forever()
+
+    session.on(kind, hang)
+    log = Log(session)
+    with anyio.fail_after(5):
+        run = await session.prompt("go", model=ScriptedModel([say("x")]))
+    assert run.turns == 1
+    assert log.kinds()[-2:] == ["agent_end", "agent_settled"] or kind == "agent_end"
+    assert log.errors() == [(kind, "a handler did not end after an abort")]
+
+
+async def test_handlers_may_take_their_time_without_an_abort(monkeypatch: Any) -> None:
+    monkeypatch.setattr("pi_kernel.agent.state.HANDLER_GRACE_SECONDS", 0.0)
+    session = session_with()
+    told: list[str] = []
+
+    async def slow(event: Any) -> None:
+        await anyio.sleep(0.005)
+        told.append(event.type)
+
+    session.subscribe(slow)
+    log = Log(session)
+    await session.prompt("go", model=ScriptedModel([say("x")]))
+    assert told == log.kinds()
 
 
 # -- streams ---------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pi_kernel import PiKernelError, ToolResult
-from pi_kernel.models import ModelContext, ScriptedModel, call, say, turn
-from tests.support.engine import Log, make_tool, session_with, texts
+from pi_kernel import PiKernelError, TextContent, ToolCall, ToolResult
+from pi_kernel.models import ModelContext, ModelEvent, ScriptedModel, call, say, turn
+from pi_kernel.protocol.results import text_of
+from tests.support.engine import Log, Notes, StreamModel, make_tool, reply, session_with, texts
 
 CUT_OFF = (
     "the response hit the output token limit, so its arguments may be truncated."
@@ -136,7 +137,7 @@ async def test_a_reply_of_200_calls_answers_each_in_order() -> None:
     calls = [call("a", n=n) for n in range(200)]
     run = await session.prompt("go", model=ScriptedModel([turn(*calls), say("x")]))
     results = [m for m in run.messages if m.role == "toolResult"]
-    assert [m.content[0].text for m in results] == [str(n) for n in range(200)]
+    assert [text_of(m.content) for m in results] == [str(n) for n in range(200)]
     assert [m.tool_call_id for m in results] == [f"call_{n}" for n in range(1, 201)]
 
 
@@ -166,9 +167,9 @@ async def test_calls_run_whatever_the_stop_reason_says() -> None:
 
 
 async def test_a_reply_that_was_cut_off_runs_none_of_its_calls() -> None:
-    ran: list[str] = []
+    ran = Notes()
     asked: list[str] = []
-    session = session_with(make_tool("a", lambda _p, _c: ran.append("a") or "a"))
+    session = session_with(make_tool("a", lambda _p, _c: ran.add("a", "a")))
     session.on("tool_call", lambda event: asked.append(event.tool_call_id))
     log = Log(session)
     batch = turn(call("a", id="A"), call("nope", id="B"), stop_reason="length")
@@ -180,7 +181,7 @@ async def test_a_reply_that_was_cut_off_runs_none_of_its_calls() -> None:
         "s A", "e A", "m A", "s B", "e B", "m B", "turn_end",
     ]  # fmt: skip
     results = [m for m in run.messages if m.role == "toolResult"]
-    assert [(m.is_error, m.duration_ms, m.content[0].text) for m in results] == [
+    assert [(m.is_error, m.duration_ms, text_of(m.content)) for m in results] == [
         (
             True,
             None,
@@ -291,7 +292,7 @@ async def test_finish_turn_asks_for_one_more_request() -> None:
     log = Log(session)
     decisions = iter(["continue", None])
     model = ScriptedModel([say("one"), say("two"), say("never")])
-    run = await session.prompt("go", model=model, finish_turn=lambda _a, _r: next(decisions))  # type: ignore[arg-type, return-value]
+    run = await session.prompt("go", model=model, finish_turn=lambda _a, _r: next(decisions))  # type: ignore[arg-type]
     assert texts(run.messages) == ["user go", "assistant one", "assistant two"]
     assert log.steps().count("agent_end") == 1
     assert [start.turn_index for start in log.of("turn_start")] == [0, 1]
@@ -302,7 +303,7 @@ async def test_a_continuation_that_something_else_brings_is_not_doubled() -> Non
     session.follow_up("more")
     decisions = iter(["continue", None])
     model = ScriptedModel([say("one"), say("two"), say("never")])
-    run = await session.prompt("go", model=model, finish_turn=lambda _a, _r: next(decisions))  # type: ignore[arg-type, return-value]
+    run = await session.prompt("go", model=model, finish_turn=lambda _a, _r: next(decisions))  # type: ignore[arg-type]
     assert texts(run.messages) == ["user go", "assistant one", "user more", "assistant two"]
 
 
@@ -458,7 +459,50 @@ async def test_the_streaming_message_grows_and_is_gone_at_the_end() -> None:
 
 
 async def test_model_calls_know_their_turn() -> None:
-    seen: list[int | None] = []
-    session = session_with(make_tool("a", lambda _p, ctx: seen.append(ctx.turn_index) or "x"))
+    seen = Notes()
+    session = session_with(make_tool("a", lambda _p, ctx: seen.add(ctx.turn_index, "x")))
     await session.prompt("go", model=ScriptedModel([call("a"), call("a"), say("x")]))
     assert seen == [0, 1]
+
+
+# -- hooks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer", [{"input": {"n": 2}}, {"args": {"n": 2}}, {"block": False, "reason": "x"}, {}]
+)
+async def test_a_hook_changes_arguments_in_place_only(answer: Any) -> None:
+    session = session_with(make_tool("a", lambda params, _ctx: str(params)))
+    session.on("tool_call", lambda _event: answer)
+    run = await session.prompt("go", model=ScriptedModel([call("a", n=1), say("x")]))
+    assert texts(run.messages)[3] == "toolResult {'n': 1}"
+
+
+async def test_the_transcript_keeps_the_raw_arguments() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    session = session_with(make_tool("a", lambda params, _ctx: str(params), parameters=schema))
+    session.on("tool_call", lambda event: event.input.update(more=True))
+    log = Log(session)
+    run = await session.prompt("go", model=ScriptedModel([call("a", n="42"), say("x")]))
+    assert texts(run.messages)[3] == "toolResult {'n': 42, 'more': True}"
+    assert run.replies[0].tool_calls[0].arguments == {"n": "42"}
+    told = log.of("tool_execution_start")
+    assert [event.args for event in told] == [{"n": "42"}]
+
+
+async def test_arguments_that_were_no_object_are_told_to_the_model() -> None:
+    broken = ToolCall(
+        id="A",
+        name="a",
+        arguments_error="Tool arguments must be a JSON object\n\nReceived arguments:\n[1]",
+    )
+    replies = iter([reply(broken, stop_reason="toolUse"), reply(TextContent("x"))])
+
+    async def stream(_context: Any, _signal: Any) -> Any:
+        yield ModelEvent("done", message=next(replies))
+
+    run = await session_with(make_tool("a")).prompt("go", model=StreamModel(stream))
+    assert texts(run.messages)[3] == (
+        'toolResult Invalid arguments for tool "a": Tool arguments must be a JSON object'
+        "\n\nReceived arguments:\n[1]"
+    )

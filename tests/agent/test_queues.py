@@ -13,11 +13,12 @@ from tests.support.engine import Log, make_tool, session_with, texts
 
 
 async def test_steering_goes_in_after_the_results_and_follow_up_at_the_end() -> None:
-    session = session_with(make_tool("a", lambda _p, ctx: queue_both(ctx.session) or "result"))
+    def queue_both(_params: dict[str, Any], ctx: Any) -> str:
+        ctx.session.follow_up("later")
+        ctx.session.steer("now")
+        return "result"
 
-    def queue_both(running: Any) -> None:
-        running.follow_up("later")
-        running.steer("now")
+    session = session_with(make_tool("a", queue_both))
 
     log = Log(session)
     model = ScriptedModel([call("a"), say("two"), say("three")])
@@ -108,7 +109,12 @@ async def test_the_two_modes_are_independent() -> None:
 async def test_steering_goes_before_follow_up_that_was_queued_earlier() -> None:
     session = session_with()
     session.follow_up("f")
-    model = ScriptedModel([lambda _c: session.steer("s") or say("one"), say("two"), say("three")])
+
+    def steer(_context: Any) -> Any:
+        session.steer("s")
+        return say("one")
+
+    model = ScriptedModel([steer, say("two"), say("three")])
     run = await session.prompt("go", model=model)
     assert texts(run.messages) == [
         "user go", "assistant one", "user s", "assistant two", "user f", "assistant three",

@@ -186,7 +186,7 @@ def test_folder_without_text_is_an_error_that_says_so(
 
 
 def test_folder_that_is_not_there_is_an_error_with_its_reason(tmp_path: Path) -> None:
-    with pytest.raises(PiKernelError, match="cannot read .*/gone: No such file or directory"):
+    with pytest.raises(PiKernelError, match=r"cannot read .*/gone: No such file or directory"):
         copy_text_files(tmp_path / "gone", tmp_path / "copies")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +69,7 @@ def test_nothing_is_unexpected_and_each_way_to_end_is_counted(run: DemoRun) -> N
 
 def test_nested_calls_name_the_call_that_made_them(run: DemoRun) -> None:
     parents = {call.id: call.parent_id for call in run.calls}
-    assert parents == {
-        call_id: call_id.rpartition("/")[0] or None for call_id in parents
-    }
+    assert parents == {call_id: call_id.rpartition("/")[0] or None for call_id in parents}
 
 
 def test_tree_holds_the_nested_calls_below_the_tool_that_made_them(run: DemoRun) -> None:
@@ -263,6 +263,22 @@ def test_data_set_of_the_package_is_small_and_all_of_it_is_used() -> None:
     assert [copy.source for copy in run.copies] == [path.name for path in files]
     assert all(copy.is_whole for copy in run.copies)
     assert sum(path.stat().st_size for path in files) < 40 * 1_024
+
+
+def test_script_of_the_data_set_corrects_its_readings() -> None:
+    corrected = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, DEMO_DATA / "correct_level.py", DEMO_DATA / "readings.csv"],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    ).stdout.splitlines()
+    assert corrected[:5] == [
+        "time,station,air_c,water_c,level_cm,battery_v",
+        "2024-06-14T00:00Z,BV1,13.19,9.50,39.2,12.90",
+        "2024-06-14T00:00Z,BV2,13.47,8.96,35.8,12.90",
+        "2024-06-14T00:00Z,BV3,11.09,8.00,29.3,12.89",
+        "2024-06-14T00:00Z,BV4,8.51,5.99,,12.90",
+    ]
 
 
 @given(text=st.text(min_size=1, max_size=60).filter(str.strip), copies=st.integers(1, 2))

@@ -28,9 +28,7 @@ from pi_kernel.demo.tools import describe_text, names_in
         ("csv", "x\n1\n", {"lines": 2, "words": 2}),
     ],
 )
-def test_text_is_described_by_what_is_in_it(
-    name: str, text: str, expected: dict[str, Any]
-) -> None:
+def test_text_is_described_by_what_is_in_it(name: str, text: str, expected: dict[str, Any]) -> None:
     assert describe_text(text, name=name) == expected
 
 

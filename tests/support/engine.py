@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from pi_kernel import ToolDefinition, ToolResult, ToolSession
@@ -32,6 +32,15 @@ def make_tool(name: str, run: Callable[..., Any] | None = None, **fields: Any) -
 def session_with(*tools: ToolDefinition, **options: Any) -> ToolSession:
     """Return a session that has only these tools."""
     return ToolSession(tools=tools, **options)
+
+
+class Notes(list[Any]):
+    """A list that notes an item and gives an answer, in one expression."""
+
+    def add(self, item: Any, answer: Any = None) -> Any:
+        """Append the item and return the answer."""
+        self.append(item)
+        return answer
 
 
 class Log:
@@ -71,7 +80,7 @@ class Log:
         return [(event.event, event.error) for event in self.of("hook_error")]
 
 
-def texts(messages: list[Message]) -> list[str]:
+def texts(messages: Sequence[Message]) -> list[str]:
     """Return one line a message: its role and its text, or the tools that it declares."""
     return [_line(message) for message in messages]
 

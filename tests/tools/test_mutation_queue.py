@@ -202,6 +202,31 @@ def test_threads_with_their_own_event_loops_share_the_queues(tmp_path: Path) -> 
     assert path.read_text(encoding="utf-8") == "80"
 
 
+def _turn_of_a_closed_loop() -> _mutation_queue._Turn:
+    async def make() -> _mutation_queue._Turn:
+        return _mutation_queue._Turn()
+
+    loop = asyncio.new_event_loop()
+    turn = loop.run_until_complete(make())
+    loop.close()
+    return turn
+
+
+async def test_a_turn_whose_loop_is_gone_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    first, second = Change([], "first"), Change([], "second")
+    second.may_end.set()
+    with anyio.fail_after(5):
+        running = asyncio.ensure_future(with_file_mutation_queue(path, first))
+        await first.started.wait()
+        dead = await anyio.to_thread.run_sync(_turn_of_a_closed_loop)
+        next(iter(_mutation_queue._slots.values())).append(dead)
+        waiting = asyncio.ensure_future(with_file_mutation_queue(path, second))
+        await anyio.wait_all_tasks_blocked()
+        first.may_end.set()
+        assert list(await asyncio.gather(running, waiting)) == ["first", "second"]
+
+
 async def test_a_path_that_leads_nowhere_fails_in_the_systems_words(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to("loop")

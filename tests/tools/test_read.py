@@ -22,9 +22,8 @@ from PIL import Image
 
 from pi_kernel import AbortSignal, PiKernelError, ToolAborted, ToolResult
 from pi_kernel.protocol.tools import ModelInfo
-from pi_kernel.tools import create_tool_definition
+from pi_kernel.tools import _read_local, create_tool_definition
 from pi_kernel.tools._numbers import format_number
-from pi_kernel.tools._read_local import MAX_UNSIZED_BYTES
 
 
 async def read(
@@ -34,7 +33,7 @@ async def read(
     ctx: object = None,
     signal: AbortSignal | None = None,
     options: dict[str, Any] | None = None,
-    **numbers: float,
+    **numbers: Any,
 ) -> ToolResult:
     tool = create_tool_definition("read", cwd, **(options or {}))
     result = await tool.execute("call-1", {"path": path, **numbers}, signal, None, ctx)  # type: ignore[misc]  # it is async
@@ -42,7 +41,7 @@ async def read(
     return result
 
 
-async def text_of(cwd: Path, path: str = "a.txt", **numbers: float) -> str:
+async def text_of(cwd: Path, path: str = "a.txt", **numbers: Any) -> str:
     result = await read(cwd, path, **numbers)
     wire = result.to_wire()
     text: str = wire["content"][0]["text"]
@@ -51,7 +50,7 @@ async def text_of(cwd: Path, path: str = "a.txt", **numbers: float) -> str:
     return text
 
 
-async def failure_of(cwd: Path, path: str, **numbers: float) -> str:
+async def failure_of(cwd: Path, path: str, **numbers: Any) -> str:
     with anyio.fail_after(10):
         with pytest.raises(Exception, match=r".") as caught:
             await read(cwd, path, **numbers)
@@ -80,7 +79,7 @@ def three(tmp_path: Path) -> Path:
         ({"limit": -1}, "a\nb\nc\n\n[5 more lines in file. Use offset=0 to continue.]"),
         ({"limit": -2.5}, "a\nb\n\n[6.5 more lines in file. Use offset=-1.5 to continue.]"),
         ({"limit": -9}, "\n\n[13 more lines in file. Use offset=-8 to continue.]"),
-        ({"offset": 2, "limit": -2}, "\n\n[5 more lines in file. Use offset=0 to continue.]"),
+        ({"offset": 2, "limit": -2}, "b\nc\n\n[5 more lines in file. Use offset=0 to continue.]"),
         ({"offset": 2, "limit": -1}, "\n\n[4 more lines in file. Use offset=1 to continue.]"),
         ({"limit": 1.5}, "a\n\n[2.5 more lines in file. Use offset=2.5 to continue.]"),
         ({"offset": 2.5}, "b\nc\n"),
@@ -91,7 +90,7 @@ def three(tmp_path: Path) -> Path:
     ],
 )
 async def test_offset_and_limit_select_lines(
-    three: Path, numbers: dict[str, float], expected: str
+    three: Path, numbers: dict[str, Any], expected: str
 ) -> None:
     assert await text_of(three, **numbers) == expected
 
@@ -116,7 +115,10 @@ async def test_an_offset_behind_the_end_is_an_error_with_the_total(
         (b"a\r\nb\r\n", "a\r\nb\r\n"),
         ("\ufeffa".encode(), "\ufeffa"),
         (b"caf\xe9\n", "caf\ufffd\n"),
-        (b"\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80", "\ufffd\ufffd \ufffd\ufffd\ufffd " + 4 * "\ufffd"),
+        (
+            b"\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80",
+            "\ufffd\ufffd \ufffd\ufffd\ufffd " + 4 * "\ufffd",
+        ),
         (b"\xe2\x82", "\ufffd"),
         (b"a\0b\n\0\n", "a\0b\n\0\n"),
         ("a\u2028b\x0bc\x85d\n".encode(), "a\u2028b\x0bc\x85d\n"),
@@ -219,7 +221,9 @@ def plain_read(content: bytes, offset: float | None, limit: float | None) -> str
     rows = content.decode("utf-8", "replace").split("\n")
     start = max(0, offset - 1) if offset else 0
     if start >= len(rows):
-        return f"Offset {format_number(offset or 0)} is beyond end of file ({len(rows)} lines total)"
+        return (
+            f"Offset {format_number(offset or 0)} is beyond end of file ({len(rows)} lines total)"
+        )
     if limit is None:
         return "\n".join(rows[int(start) :])
     end = min(start + limit, len(rows))
@@ -240,7 +244,7 @@ def test_every_range_gives_what_the_plain_rules_give(
 ) -> None:
     (tmp_path / "a.txt").write_bytes(b"." + content)  # never a picture
     numbers = {"offset": offset, "limit": limit}
-    given_numbers = {key: value for key, value in numbers.items() if value is not None}
+    given_numbers: dict[str, Any] = {k: v for k, v in numbers.items() if v is not None}
     try:
         actual = asyncio.run(text_of(tmp_path, **given_numbers))
     except ValueError as error:
@@ -252,7 +256,7 @@ async def test_characters_are_whole_across_blocks(tmp_path: Path) -> None:
     """Blocks are a power of two long, so a three-byte character lies across their borders."""
     (tmp_path / "a.txt").write_bytes(b"xx\n" + "漢\n".encode() * 200_000)
     assert await text_of(tmp_path, offset=65_530, limit=10) == (
-        "漢\n" * 10 + "\n[134462 more lines in file. Use offset=65540 to continue.]"
+        "漢\n" * 10 + "\n[134463 more lines in file. Use offset=65540 to continue.]"
     )
     (tmp_path / "b.txt").write_bytes("漢".encode() * 200_000)
     result = await read(tmp_path, "b.txt")
@@ -281,8 +285,10 @@ async def test_a_context_chooses_the_directory(tmp_path: Path) -> None:
         ("/dev/zero", "Cannot read /dev/zero: it is a character device, not a regular file"),
         (
             "a\0b",
-            "The argument 'path' must be a string, Uint8Array, or URL without null bytes."
-            " Received '{}/a\\x00b'",
+            (
+                "The argument 'path' must be a string, Uint8Array, or URL without null bytes."
+                " Received '{}/a\\x00b'"
+            ),
         ),
         ("lone\ud800", "ENOENT: no such file or directory, access '{}/lone\ufffd'"),
     ],
@@ -299,6 +305,15 @@ async def test_what_cannot_be_read_says_why_at_once(
         assert await failure_of(tmp_path, path) == message.format(tmp_path)
 
 
+async def test_a_file_without_read_permission_says_so(unprivileged_folder: Path) -> None:
+    path = unprivileged_folder / "secret"
+    path.touch()
+    path.chmod(0o200)
+    assert await failure_of(unprivileged_folder, "secret") == (
+        f"EACCES: permission denied, access '{path}'"
+    )
+
+
 async def test_odd_names_are_read_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "a\nb").write_text("newline", encoding="utf-8")
     undecodable = os.fsdecode(b"\xff\xfe")
@@ -312,6 +327,17 @@ async def test_files_that_tell_no_size_are_read_to_their_end(tmp_path: Path) -> 
     text = await text_of(tmp_path, "/proc/self/status")
     assert text.startswith("Name:\t")
     assert "\nPid:\t" in text
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+async def test_a_file_that_tells_no_size_and_does_not_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_read_local, "MAX_UNSIZED_BYTES", 10)
+    monkeypatch.setattr(_read_local, "BLOCK_BYTES", 5)
+    assert await failure_of(tmp_path, "/proc/self/status") == (
+        "The file tells no size and does not end within 10 bytes"
+    )
 
 
 async def test_a_growing_file_ends_where_it_ended_at_opening(tmp_path: Path) -> None:
@@ -340,15 +366,23 @@ async def test_a_sparse_file_costs_neither_memory_nor_time(tmp_path: Path) -> No
     path = tmp_path / "sparse"
     with path.open("wb") as file:
         file.write(b"start\n")
-        file.seek(3 << 30)
+        file.seek(1 << 30)
         file.write(b"\nend\n")
     with anyio.fail_after(20):
         result = await read(tmp_path, "sparse", offset=2)
-    assert result.details["truncation"]["totalBytes"] == (3 << 30) - 6 + 5
-    assert result.to_wire()["content"][0]["text"].startswith("[Line 2 is 3072.0MB, exceeds")
+    assert result.details["truncation"]["totalBytes"] == (1 << 30) - 6 + 5
+    assert result.to_wire()["content"][0]["text"].startswith("[Line 2 is 1024.0MB, exceeds")
     assert await text_of(tmp_path, "sparse", offset=3) == "end\n"
     assert await text_of(tmp_path, "sparse", limit=1) == (
         "start\n\n[3 more lines in file. Use offset=2 to continue.]"
+    )
+    with path.open("wb") as file:
+        file.write(b"start\n")
+        file.truncate(1 << 30)
+    with anyio.fail_after(20):
+        result = await read(tmp_path, "sparse", limit=-1)
+    assert result.to_wire()["content"][0]["text"] == (
+        "start\n\n[3 more lines in file. Use offset=0 to continue.]"
     )
     path.unlink()
 
@@ -364,7 +398,7 @@ async def test_a_signal_that_is_set_later_stops_at_once(tmp_path: Path) -> None:
     is_reading, may_end = threading.Event(), threading.Event()
 
     class Slow:
-        def access(self, path: str) -> None:
+        def access(self, _path: str) -> None:
             is_reading.set()
             may_end.wait(5)
 
@@ -522,7 +556,7 @@ class Streaming(Remote):
         return pieces()
 
 
-async def read_with(operations: object, path: str, **numbers: float) -> str:
+async def read_with(operations: object, path: str, **numbers: Any) -> str:
     result = await read(Path("/"), path, options={"operations": operations}, **numbers)
     text: str = result.to_wire()["content"][0]["text"]
     return text
@@ -572,7 +606,7 @@ async def test_a_remote_may_say_itself_what_is_a_picture() -> None:
     ],
 )
 async def test_a_remote_stream_is_read_piece_by_piece(
-    numbers: dict[str, float], expected: str
+    numbers: dict[str, Any], expected: str
 ) -> None:
     remote = Streaming(a="one\n漢\nthree\n".encode())
     assert await read_with(remote, "a", **numbers) == expected
@@ -625,7 +659,6 @@ def test_the_definition_tells_what_the_tool_does() -> None:
     assert tool.output_schema["anyOf"][1]["required"] == ["type", "data", "mimeType", "note"]
     for fact in ("2000 lines", "50KB", "jpg, png, gif, webp, bmp", "offset", "limit"):
         assert fact in tool.description
-    assert MAX_UNSIZED_BYTES == 256 * 1024 * 1024
 
 
 @pytest.mark.parametrize(

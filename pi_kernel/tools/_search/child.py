@@ -2,7 +2,7 @@
 
 It imports nothing of the package, so that it starts quickly. The first line of its input is the job
 as JSON, then come the paths, each with a NUL byte after it. It prints rows as ripgrep does with
-``--null`` (see `rows`), writes errors in ripgrep's words and ends with ripgrep's exit codes.
+``--null`` (see `rows`) and writes errors about files in ripgrep's words.
 
 Source:
     ripgrep 15.2.0, crate grep-searcher: what is binary, what a byte order mark means, which lines
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import re
 import sys
 import time
@@ -20,13 +21,16 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 BLOCK_BYTES = 4 << 20
+HEAD_BYTES = 1 << 16
+"""Most binary files show in so many bytes that they are."""
 READ_BYTES = 1 << 16
+STDIN = 0
 REARM_SECONDS = 1.0
 UTF_8_MARK = b"\xef\xbb\xbf"
 UTF_16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-EXIT_MATCHES = 0
-EXIT_NO_MATCHES = 1
-EXIT_ERROR = 2
+EXIT_DONE = 0
+EXIT_FILE_ERROR = 2
+"""Python itself ends with 1 when something goes wrong."""
 
 Find = Callable[[str, int], int]
 """Where the next match in a text starts, from a place on; negative for nowhere."""
@@ -44,7 +48,7 @@ class Matcher:
         self._needed: bytes = job["literal"].encode("utf-8", "surrogateescape")
 
     def lines(self, block: bytes, start: int) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each line that matches, from a line's start on, without newline."""
+        """Yield where each line that matches starts and ends, its newline left out."""
         if self._needed and block.find(self._needed, start) < 0:
             return
         is_ascii = block.isascii()
@@ -154,15 +158,19 @@ def _back(data: bytes, end: int, count: int, start: int) -> int:
     return at
 
 
-def blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield a file as UTF-8 or as it is, in pieces of whole lines, without a byte order mark."""
-    first = stream.read(BLOCK_BYTES)
-    encoding = UTF_16_MARKS.get(first[:2])
+def blocks(head: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield a file as UTF-8 or as it is, in pieces of whole lines, without a byte order mark.
+
+    Args:
+        head: What was read of it already.
+        stream: The rest.
+    """
+    encoding = UTF_16_MARKS.get(head[:2])
     if encoding is not None:
-        text = (first[2:] + stream.read()).decode(encoding, "replace")
+        text = (head[2:] + stream.read()).decode(encoding, "replace")
         yield text.encode("utf-8", "replace")
         return
-    pieces = [first.removeprefix(UTF_8_MARK)]
+    pieces = [head.removeprefix(UTF_8_MARK)]
     while piece := stream.read(BLOCK_BYTES):
         cut = piece.rfind(b"\n") + 1
         if cut:
@@ -177,61 +185,89 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
 def search_file(path: bytes, job: dict[str, Any], matcher: Matcher, watch: Watch) -> FileSearch:
     """Search one file; a binary one has no rows unless it was asked for by name."""
     search = FileSearch(matcher, context=job["context"], max_count=job["max_count"])
-    is_wanted = True
+    is_wanted, is_explicit = True, job["explicit"]
     with open(path, "rb") as stream:  # noqa: PTH123 - paths are bytes
-        for block in blocks(stream):
-            watch.rearm()
-            if not job["explicit"] and b"\0" in block:
+        head = stream.read(HEAD_BYTES)
+        if not is_explicit and b"\0" in head and head[:2] not in UTF_16_MARKS:
+            return search
+        for block in blocks(head, stream):
+            watch.start()
+            if not is_explicit and b"\0" in block:
                 search.rows = []
                 break
             is_wanted = is_wanted and search.add(block)
-            if not is_wanted and job["explicit"]:
+            if not is_wanted and is_explicit:
                 break
     return search
 
 
 class Watch:
-    """Ends the program when a block takes too long."""
+    """Ends the program when a block takes too long, even inside the regular expression engine."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._armed_at = -REARM_SECONDS
+        self._armed_at: float | None = None
 
-    def rearm(self) -> None:
-        """Start the time anew."""
+    def start(self) -> None:
+        """Start the time anew; what began just now counts as new."""
         now = time.monotonic()
-        if now - self._armed_at >= REARM_SECONDS:
+        if self._armed_at is None or now - self._armed_at >= REARM_SECONDS:
             faulthandler.dump_traceback_later(self._seconds, exit=True)
             self._armed_at = now
 
+    def stop(self) -> None:
+        """Stop the time: what comes now may take as long as it likes."""
+        faulthandler.cancel_dump_traceback_later()
+        self._armed_at = None
 
-def paths_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the paths as they come."""
-    rest = b""
-    while piece := stream.read1(READ_BYTES):  # type: ignore[attr-defined]
-        *complete, rest = (rest + piece).split(b"\0")
+
+def read_job() -> tuple[dict[str, Any], bytes]:
+    """Read the first line of the input; return the job and what was read beyond."""
+    data = b""
+    while b"\n" not in data:
+        piece = os.read(STDIN, READ_BYTES)
+        if not piece:
+            sys.exit(EXIT_FILE_ERROR)
+        data += piece
+    line, _, rest = data.partition(b"\n")
+    return json.loads(line), rest
+
+
+def paths_of(rest: bytes, watch: Watch) -> Iterator[bytes]:
+    """Yield the paths as they come.
+
+    Args:
+        rest: What was read of them already.
+        watch: Does not run while there is nothing to do.
+    """
+    while True:
+        *complete, rest = rest.split(b"\0")
         yield from complete
+        watch.stop()
+        piece = os.read(STDIN, READ_BYTES)
+        if not piece:
+            break
+        rest += piece
 
 
 def main() -> int:
     """Search all files; return the exit code."""
-    job: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    job, rest = read_job()
     matcher = Matcher(job)
     watch = Watch(job["seconds"])
-    code = EXIT_NO_MATCHES
-    for path in paths_of(sys.stdin.buffer):
+    code = EXIT_DONE
+    for path in paths_of(rest, watch):
         try:
             rows = search_file(path, job, matcher, watch).rows
         except OSError as error:
             shown = path.decode("utf-8", "replace")
             text = f"rg: {shown}: {error.strerror} (os error {error.errno})\n"
             sys.stderr.buffer.write(text.encode("utf-8", "replace"))
-            code = EXIT_ERROR
+            code = EXIT_FILE_ERROR
             continue
         if rows:
             sys.stdout.buffer.writelines(b"%s\0%d%s%s\n" % (path, *row) for row in rows)
             sys.stdout.buffer.flush()
-            code = EXIT_MATCHES if code == EXIT_NO_MATCHES else code
     return code
 
 

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.abort import AbortSignal
@@ -30,7 +31,7 @@ __all__ = ("search_with_python",)
 
 SECONDS_PER_BLOCK = 30
 """Longer than any honest pattern takes for a few megabytes."""
-PATHS_PER_WRITE = 64
+ENTRIES_PER_WRITE = 64
 
 
 def search_with_python(
@@ -38,47 +39,25 @@ def search_with_python(
 ) -> Found:
     """Search; the paths of the rows start with ``./``.
 
+    Args:
+        query: What to search for.
+        stop: Ends the search.
+        seconds_per_block: How long the pattern may take for a few megabytes.
+
     Raises:
         PiKernelError: With ripgrep's words, if ripgrep would have met an error.
         ToolAborted: If ``stop`` was set.
     """
-    try:
-        overrides = Overrides([query.glob] if query.glob is not None else [])
-        parse = parse_literal if query.literal else parse_regex
-        pattern = to_python(parse(query.pattern, ignore_case=query.ignore_case))
-    except (GlobError, RegexError) as error:
-        raise PiKernelError(f"rg: {error}") from error
-    job = {
-        "ascii": pattern.ascii,
-        "unicode": pattern.unicode,
-        "literal": pattern.literal,
-        "is_literal": pattern.is_literal,
-        "context": query.context,
-        "max_count": query.max_count,
-        "explicit": query.file is not None,
-        "seconds": seconds_per_block,
-    }
-    errors: list[str] = []
+    job = _job(query, seconds_per_block)
+    problems: list[str] = []
 
     def feed(stream: IO[bytes], is_over: threading.Event) -> None:
         stream.write(json.dumps(job).encode() + b"\n")
-        if query.file is not None:
-            stream.write(os.fsencode(query.target) + b"\0")
-            return
-        batch: list[bytes] = []
-        start = os.fsencode(query.folder)
-        for relative, kind in walk(
-            start, ripgrep_files(), overrides=overrides, problems=errors
-        ):
+        for piece in _paths(query, problems):
             if is_over.is_set():
-                return
-            if kind is EntryKind.FILE:
-                batch.append(b"./%s\0" % relative)
-            if len(batch) >= PATHS_PER_WRITE:
-                stream.write(b"".join(batch))
-                stream.flush()
-                batch.clear()
-        stream.write(b"".join(batch))
+                break
+            stream.write(piece)
+            stream.flush()
 
     # Isolated and without site-packages: nothing of the user's runs, and it starts quickly.
     argv = [sys.executable, "-I", "-S", str(Path(child.__file__))]
@@ -88,13 +67,60 @@ def search_with_python(
         raise PiKernelError(f"Failed to run the search: {error}") from error
     if found.is_stopped:
         return found
-    if found.errors.startswith("Timeout ("):
+    if any(line.startswith("Timeout (") for line in found.errors.split("\n")):
         raise PiKernelError(
             f"The pattern takes more than {seconds_per_block:g} seconds on one file with Python's"
             " regular expressions. Use a simpler pattern, or install ripgrep, which never takes"
             " long: pip install 'pi-kernel[search]'"
         )
-    if errors or found.exit_code not in (child.EXIT_MATCHES, child.EXIT_NO_MATCHES):
-        text = "\n".join([*errors, *found.errors.splitlines()])
+    if problems or found.exit_code != child.EXIT_DONE:
+        text = "\n".join([*problems, found.errors]).rstrip("\n")
         raise PiKernelError(text or f"the search exited with code {found.exit_code}")
     return found
+
+
+def _job(query: Query, seconds_per_block: float) -> dict[str, Any]:
+    """Return what the child is told.
+
+    Raises:
+        PiKernelError: If the glob or the pattern is not valid.
+    """
+    try:
+        _overrides(query)
+        parse = parse_literal if query.literal else parse_regex
+        pattern = to_python(parse(query.pattern, ignore_case=query.ignore_case))
+    except (GlobError, RegexError) as error:
+        raise PiKernelError(f"rg: {error}") from error
+    except RecursionError as error:
+        raise PiKernelError(f"rg: the pattern is nested too deeply: {error}") from error
+    return {
+        "ascii": pattern.ascii,
+        "unicode": pattern.unicode,
+        "literal": pattern.literal,
+        "is_literal": pattern.is_literal,
+        "context": query.context,
+        "max_count": query.max_count,
+        "explicit": query.file is not None,
+        "seconds": seconds_per_block,
+    }
+
+
+def _overrides(query: Query) -> Overrides:
+    return Overrides([query.glob] if query.glob is not None else [])
+
+
+def _paths(query: Query, problems: list[str]) -> Iterator[bytes]:
+    """Yield the paths to search, each with a NUL byte after it; now and then an empty piece."""
+    if query.file is not None:
+        yield os.fsencode(query.target) + b"\0"
+        return
+    start = os.fsencode(query.folder)
+    batch: list[bytes] = []
+    entries = walk(start, ripgrep_files(), overrides=_overrides(query), problems=problems)
+    for number, (relative, kind) in enumerate(entries):
+        if kind is EntryKind.FILE:
+            batch.append(b"./%s\0" % relative)
+        if number % ENTRIES_PER_WRITE == 0:
+            yield b"".join(batch)
+            batch.clear()
+    yield b"".join(batch)

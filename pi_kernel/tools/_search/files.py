@@ -1,4 +1,6 @@
 """Which ignore files ripgrep and fd honour, below a given folder."""
+# Paths are bytes here: names need not be UTF-8.
+# ruff: noqa: PTH118, PTH120
 
 from __future__ import annotations
 
@@ -52,8 +54,8 @@ def _global_excludes() -> list[bytes]:
 
 def _is_in_repository(start: bytes) -> bool:
     folder = os.path.realpath(start)
-    while not os.path.lexists(os.path.join(folder, GIT)):  # noqa: PTH118 - paths are bytes
-        above = os.path.dirname(folder)  # noqa: PTH120 - paths are bytes
+    while not os.path.lexists(os.path.join(folder, GIT)):
+        above = os.path.dirname(folder)
         if above == folder:
             return False
         folder = above

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 
 __all__ = ("config_home", "global_excludes_file")
 
-EXCLUDES_LINE = re.compile(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.M)
+EXCLUDES_LINE = re.compile(
+    rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE
+)
 
 
 def config_home(environ: Mapping[str, str]) -> str | None:
@@ -28,7 +30,7 @@ def global_excludes_file(environ: Mapping[str, str]) -> str | None:
     home = environ.get("HOME")
     for config in _configs(environ):
         try:
-            with open(config, "rb") as stream:  # noqa: PTH123 - one style for all paths here
+            with open(config, "rb") as stream:  # noqa: PTH123 - texts as they are
                 found = EXCLUDES_LINE.search(stream.read())
         except OSError:
             continue

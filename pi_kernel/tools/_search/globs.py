@@ -7,12 +7,14 @@ a whole path component; braces nest; an empty alternative is dropped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 __all__ = ("Glob", "GlobError", "parse_glob")
 
 SEPARATOR = "/"
+MAX_NESTED_BRACES = 50
+"""What Python's compiler of regular expressions can take for sure."""
 _SLASH = ord("/")
 _LAST_BYTE = 0xFF
 
@@ -150,9 +152,7 @@ def parse_glob(
 class _Parser:
     """Reads a glob once from left to right. ``_branches`` holds one token list an open branch."""
 
-    def __init__(
-        self, text: str, *, allow_unclosed_class: bool, skip_unopened_brace: bool
-    ) -> None:
+    def __init__(self, text: str, *, allow_unclosed_class: bool, skip_unopened_brace: bool) -> None:
         self._text = text
         self._allow_unclosed_class = allow_unclosed_class
         self._skip_unopened_brace = skip_unopened_brace
@@ -160,33 +160,26 @@ class _Parser:
         self._starts: list[int] = []
         """Where in the branches each open brace began."""
         self._branches: list[list[Token]] = [[]]
+        self._special: dict[str, Callable[[], None]] = {
+            "?": lambda: self._push(ANY),
+            "*": self._star,
+            "[": self._char_class,
+            "{": self._open_braces,
+            "}": self._close_braces,
+            ",": self._comma,
+            "\\": self._escape,
+        }
 
     def parse(self) -> tuple[Token, ...]:
         while self._at < len(self._text):
             char = self._text[self._at]
             self._at += 1
-            match char:
-                case "?":
-                    self._push(ANY)
-                case "*":
-                    self._star()
-                case "[":
-                    self._char_class()
-                case "{":
-                    self._starts.append(len(self._branches))
-                    self._branches.append([])
-                case "}":
-                    self._close_braces()
-                case "," if self._starts:
-                    self._branches.append([])
-                case "\\":
-                    if self._at == len(self._text):
-                        raise self._error("dangling '\\'")
-                    self._push(Literal(self._text[self._at]))
-                    self._at += 1
-                case _:
-                    self._push(Literal(char))
-        if len(self._branches) > 1:
+            special = self._special.get(char)
+            if special is not None:
+                special()
+            else:
+                self._push(Literal(char))
+        if self._starts:
             raise self._error(
                 "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"
             )
@@ -200,6 +193,24 @@ class _Parser:
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
+
+    def _escape(self) -> None:
+        if self._at == len(self._text):
+            raise self._error("dangling '\\'")
+        self._push(Literal(self._text[self._at]))
+        self._at += 1
+
+    def _comma(self) -> None:
+        if self._starts:
+            self._branches.append([])
+        else:
+            self._push(Literal(","))
+
+    def _open_braces(self) -> None:
+        if len(self._starts) == MAX_NESTED_BRACES:
+            raise self._error(f"more than {MAX_NESTED_BRACES} nested alternate groups")
+        self._starts.append(len(self._branches))
+        self._branches.append([])
 
     def _close_braces(self) -> None:
         if not self._starts:

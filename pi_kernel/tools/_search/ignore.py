@@ -8,6 +8,8 @@ folder.
 Source:
     The crate ignore 0.4.29 (ripgrep 15.2.0), ``gitignore.rs``, ``overrides.rs``, ``dir.rs``.
 """
+# Paths are bytes here: names need not be UTF-8.
+# ruff: noqa: PTH113, PTH116, PTH118, PTH123
 
 from __future__ import annotations
 
@@ -53,14 +55,12 @@ def parse_rule(line: str, *, allow_unclosed_class: bool = True) -> Rule | None:
         line = line.rstrip(UNICODE_WHITE_SPACE)
     if not line:
         return None
-    original, negated, is_absolute = line, False, False
-    if line.startswith(("\\!", "\\#")):
-        line = line[1:]
-    else:
-        if line.startswith("!"):
-            negated, line = True, line[1:]
-        if line.startswith("/"):
-            is_absolute, line = True, line[1:]
+    original = line
+    is_escaped = line.startswith(("\\!", "\\#"))
+    negated = line.startswith("!")
+    line = line[1:] if is_escaped or negated else line
+    is_absolute = line.startswith("/") and not is_escaped
+    line = line[1:] if is_absolute else line
     only_folders = line.endswith("/")
     if only_folders:
         line = line[:-1].removesuffix("\\")
@@ -159,7 +159,7 @@ def read_rules(*files: bytes, problems: list[str] | None = None) -> Rules:
     rules: list[Rule] = []
     for file in files:
         try:
-            with open(file, "rb") as stream:  # noqa: PTH123 - paths are bytes
+            with open(file, "rb") as stream:
                 lines = stream.read().split(b"\n")
         except OSError:
             continue
@@ -247,8 +247,8 @@ class Folder:
             parents.append(above)
         folder = cls(files=files, base=base, git_counts=not files.require_git)
         for parent in reversed(parents):
-            folder = folder._inner(parent, None, cut=len(parent) + 1, problems=problems)
-        return folder._inner(start, names, cut=0)
+            folder = folder.inner(parent, None, cut=len(parent) + 1, problems=problems)
+        return folder.inner(start, names, cut=0)
 
     def enter(self, path: bytes, relative: bytes, names: Collection[bytes]) -> Folder:
         """Return the rules for the entries of a folder inside this one.
@@ -258,9 +258,9 @@ class Folder:
             relative: Its path below the start of the walk.
             names: The names in it.
         """
-        return self._inner(path, names, cut=len(relative) + 1)
+        return self.inner(path, names, cut=len(relative) + 1)
 
-    def _inner(
+    def inner(
         self,
         path: bytes,
         names: Collection[bytes] | None,
@@ -268,7 +268,14 @@ class Folder:
         cut: int,
         problems: list[str] | None = None,
     ) -> Folder:
-        """Add a folder's own rules; the names in a folder above the start are not known."""
+        """Return the rules with a folder's own ones in front.
+
+        Args:
+            path: The folder.
+            names: The names in it; None for a folder above the start, which is not listed.
+            cut: How many bytes a path has before its part below the folder.
+            problems: Gets a text for each line that is not valid.
+        """
         files, is_absolute = self.files, names is None
 
         def may_have(name: bytes) -> bool:
@@ -325,7 +332,7 @@ class Folder:
 
 def _exists(path: bytes) -> bool:
     try:
-        os.stat(path)  # noqa: PTH116 - paths are bytes
+        os.stat(path)
     except OSError:
         return False
     return True
@@ -334,21 +341,21 @@ def _exists(path: bytes) -> bool:
 def _read_excludes(folder: bytes, problems: list[str] | None) -> Rules:
     """Read ``info/exclude`` of the repository that a folder holds, also for a worktree."""
     git = folder + b"/" + GIT
-    if os.path.isfile(git):  # noqa: PTH113 - paths are bytes
+    if os.path.isfile(git):
         pointer = _first_line(git)
         if not pointer.startswith(GIT_POINTER):
             return NO_RULES
-        real = os.path.join(folder, pointer.removeprefix(GIT_POINTER))  # noqa: PTH118 - bytes
+        real = os.path.join(folder, pointer.removeprefix(GIT_POINTER))
         common = _first_line(real + b"/commondir")
         if not common:
             return NO_RULES
-        git = os.path.join(real, common) if common.startswith(b".") else common  # noqa: PTH118 - bytes
+        git = os.path.join(real, common) if common.startswith(b".") else common
     return read_rules(git + b"/info/exclude", problems=problems)
 
 
 def _first_line(file: bytes) -> bytes:
     try:
-        with open(file, "rb") as stream:  # noqa: PTH123 - paths are bytes
+        with open(file, "rb") as stream:
             return stream.readline().removesuffix(b"\n").removesuffix(b"\r")
     except OSError:
         return b""

@@ -1,19 +1,16 @@
-"""Run work that an abort signal can leave behind at once; blocking work in a thread."""
+"""Run blocking work in a thread that an abort signal leaves behind at once."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import TypeVar, cast
+from collections.abc import Callable
+from typing import TypeVar
 
-import anyio
 import anyio.to_thread
 
-from pi_kernel.errors import ToolAborted
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._threads import until_aborted
 
-__all__ = ("call_operation", "run_job")
+__all__ = ("run_job",)
 
 T = TypeVar("T")
 
@@ -28,42 +25,9 @@ async def run_job(work: Callable[[AbortSignal], T], signal: AbortSignal | None) 
         ToolAborted: As soon as the signal is set.
     """
     stop = AbortSignal()
-
-    async def in_thread() -> T:
-        try:
-            return await anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True)
-        finally:
-            stop.abort()
-
-    return await _until_aborted(in_thread, signal)
-
-
-async def call_operation(function: Callable[[], T | Awaitable[T]], signal: AbortSignal | None) -> T:
-    """Call an operation that the host supplied: async, or plain and then in a worker thread.
-
-    Raises:
-        ToolAborted: As soon as the signal is set.
-    """
-
-    async def call() -> T:
-        found = await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
-        return cast("T", await found if inspect.isawaitable(found) else found)
-
-    return await _until_aborted(call, signal)
-
-
-async def _until_aborted(work: Callable[[], Awaitable[T]], signal: AbortSignal | None) -> T:
-    with anyio.CancelScope() as scope:
-        # The signal may be set in any thread; a cancel scope belongs to its loop.
-        loop = asyncio.get_running_loop()
-        unsubscribe = (
-            signal.subscribe(lambda: loop.call_soon_threadsafe(scope.cancel))
-            if signal is not None
-            else None
+    try:
+        return await until_aborted(
+            lambda: anyio.to_thread.run_sync(work, stop, abandon_on_cancel=True), signal
         )
-        try:
-            return await work()
-        finally:
-            if unsubscribe is not None:
-                unsubscribe()
-    raise ToolAborted
+    finally:
+        stop.abort()

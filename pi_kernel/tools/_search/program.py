@@ -1,4 +1,4 @@
-"""Run a program that prints rows, until it is done, has printed enough, or is not wanted any more."""
+"""Run a program that prints rows until it is done, has printed enough or is not wanted any more."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ def run_search(
     )
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - pipes
     errors: list[bytes] = []
+    failures: list[Exception] = []
     is_over = threading.Event()
     helpers = [threading.Thread(target=_drain, args=(process.stderr, errors), daemon=True)]
     if feed is not None and process.stdin is not None:
-        args = (process.stdin, feed, is_over)
+        args = (process.stdin, feed, is_over, failures)
         helpers.append(threading.Thread(target=_feed, args=args, daemon=True))
     with process:
         unsubscribe = stop.subscribe(process.kill)
@@ -83,6 +84,8 @@ def run_search(
             for helper in helpers:
                 helper.join()
     stop.throw_if_aborted()
+    if failures:
+        raise failures[0]
     text = b"".join(errors)[:MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
     return Found(files, is_stopped, process.returncode, text)
 
@@ -140,6 +143,10 @@ def _feed(
     stream: IO[bytes],
     feed: Callable[[IO[bytes], threading.Event], object],
     is_over: threading.Event,
+    failures: list[Exception],
 ) -> None:
-    with contextlib.suppress(BrokenPipeError), stream:
-        feed(stream, is_over)
+    try:
+        with contextlib.suppress(BrokenPipeError), stream:
+            feed(stream, is_over)
+    except Exception as error:  # noqa: BLE001 - the thread that waits for this one raises it
+        failures.append(error)

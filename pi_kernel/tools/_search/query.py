@@ -1,4 +1,6 @@
 """What is searched for and where: the same for every engine."""
+# Paths are texts and bytes here: names need not be UTF-8.
+# ruff: noqa: PTH118
 
 from __future__ import annotations
 
@@ -31,13 +33,15 @@ class Query:
 
     @property
     def target(self) -> str:
-        """What a program is told to search; a name never looks like an option or like ``-``."""
-        return "." if self.file is None else f"./{self.file}"
+        """What a program is told to search: ``.`` or an absolute path, never like an option."""
+        return "." if self.file is None else os.path.join(self.folder, self.file)
 
-    def path_of(self, found: bytes) -> str:
+    def shown_path(self, found: bytes) -> str:
         """Return how a path that a program printed is shown."""
+        if self.file is not None:
+            found = os.fsencode(self.file)
         return found.removeprefix(b"./").decode("utf-8", "replace")
 
     def absolute(self, found: bytes) -> bytes:
         """Return where a path that a program printed can be opened."""
-        return os.fsencode(self.folder) + b"/" + found
+        return os.path.join(os.fsencode(self.folder), found)

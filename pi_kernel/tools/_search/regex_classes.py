@@ -37,7 +37,7 @@ class ClassScanner(Scanner):
         while True:
             self.skip_space()
             if self.is_at_end:
-                self.fail(UNCLOSED, opened)
+                raise self.error(UNCLOSED, opened)
             operation = next((one for one in OPERATORS if self.take(one)), None)
             if operation is not None:
                 left = self._combine(left, operator, chars)
@@ -56,19 +56,19 @@ class ClassScanner(Scanner):
         """Go past the bracket and the characters that are special only at the start."""
         start = self.at
         if not self.step():
-            self.fail(UNCLOSED, (start, self.at))
+            raise self.error(UNCLOSED, (start, self.at))
         negated = self.char == "^"
         if negated and not self.step():
-            self.fail(UNCLOSED, (start, self.at))
+            raise self.error(UNCLOSED, (start, self.at))
         chars: CharSet = ()
         while self.char == "-":
             chars = ((ord("-"), ord("-")),)
             if not self.step():
-                self.fail(UNCLOSED, (start, start))
+                raise self.error(UNCLOSED, (start, start))
         if not chars and self.char == "]":
             chars = ((ord("]"), ord("]")),)
             if not self.step():
-                self.fail(UNCLOSED, (start, self.at))
+                raise self.error(UNCLOSED, (start, self.at))
         return negated, chars
 
     def _combine(self, left: CharSet | None, operator: str, right: CharSet) -> CharSet:
@@ -99,15 +99,15 @@ class ClassScanner(Scanner):
         first = self._item()
         self.skip_space()
         if self.is_at_end:
-            self.fail(UNCLOSED, opened)
+            raise self.error(UNCLOSED, opened)
         if self.char != "-" or self.peek() in ("]", "-"):
             return self._set_of(first)
         if not self.step():
-            self.fail(UNCLOSED, opened)
+            raise self.error(UNCLOSED, opened)
         last = self._item()
         low, high = self._code(first), self._code(last)
         if low > high:
-            self.fail(
+            raise self.error(
                 "invalid character class range, the start must be <= the end",
                 (first.span[0], last.span[1]),
             )
@@ -125,14 +125,14 @@ class ClassScanner(Scanner):
                 code = self._code(item)
                 return ((code, code),)
             case Anchor():
-                self.fail("invalid escape sequence found in character class", item.span)
+                raise self.error("invalid escape sequence found in character class", item.span)
             case chars:
                 return chars
 
     def _code(self, item: Primitive) -> int:
         code = item.value
         if not isinstance(code, int):
-            self.fail("invalid range boundary, must be a literal", item.span)
+            raise self.error("invalid range boundary, must be a literal", item.span)
         if not self.flags.unicode and code > LAST_ASCII and code not in RAW_BYTES:
-            self.fail("Unicode not allowed here", item.span)
+            raise self.error("Unicode not allowed here", item.span)
         return code

@@ -9,9 +9,8 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
 
-from pi_kernel.tools._search.regex_error import Span, syntax_error
+from pi_kernel.tools._search.regex_error import RegexError, Span, syntax_error
 from pi_kernel.tools._search.regex_sets import (
     ASCII_CLASSES,
     EVERYTHING,
@@ -31,6 +30,7 @@ __all__ = ("LAST_ASCII", "RAW_BYTES", "Flags", "Primitive", "Scanner")
 HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 SPECIAL = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 ANCHORS = {
+    "b": Anchor.WORD,
     "A": Anchor.START,
     "z": Anchor.END,
     "B": Anchor.NOT_WORD,
@@ -98,13 +98,17 @@ class Scanner:
         """Whether nothing is left."""
         return self.at >= len(self.pattern)
 
-    def fail(self, reason: str, *spans: Span) -> NoReturn:
-        """Raise the syntax error."""
-        raise syntax_error(self.pattern, reason, *spans)
+    def error(self, reason: str, *spans: Span) -> RegexError:
+        """Return the syntax error at these places."""
+        return syntax_error(self.pattern, reason, *spans)
 
     def here(self) -> Span:
         """Return the span of the character here."""
         return self.at, self.at + 1
+
+    def sees(self, char: str) -> bool:
+        """Whether the character here is this one."""
+        return self.char == char
 
     def take(self, prefix: str) -> bool:
         """Go past a prefix if it is here."""
@@ -142,37 +146,33 @@ class Scanner:
         start = self.at
         self.at += 1
         if self.is_at_end:
-            self.fail(
-                "incomplete escape sequence, reached end of pattern prematurely", (start, self.at)
-            )
+            raise self._error_at_end((start, self.at))
+        value = self._escaped(start)
+        return Primitive((start, self.at), value)
+
+    def _escaped(self, start: int) -> int | CharSet | Anchor:
         char = self.char
         if char in "0123456789":
-            self.fail("backreferences are not supported", (start, self.at + 1))
+            raise self.error("backreferences are not supported", (start, self.at + 1))
         if char in HEX_DIGITS:
-            code = self._hex()
-            return Primitive((start, self.at), code)
+            return self._hex()
         if char in "pP":
-            chars = self._property(start)
-            return Primitive((start, self.at), chars)
+            return self._property(start)
         self.at += 1
-        span = start, self.at
         if char in "dswDSW":
-            return Primitive(span, self._perl(char))
-        if char.isascii() and not char.isalnum() and char not in "<>":
-            return Primitive(span, ord(char))
-        if char in SPECIAL:
-            return Primitive(span, ord(SPECIAL[char]))
+            return self._perl(char)
+        if char in SPECIAL or (char.isascii() and not char.isalnum() and char not in "<>"):
+            return ord(SPECIAL.get(char, char))
+        if char == "b" and self.char == "{":
+            return self._special_word(start)
         if char in ANCHORS:
-            return Primitive(span, ANCHORS[char])
-        if char == "b":
-            anchor = self._special_word(start) if self.char == "{" else None
-            return Primitive((start, self.at), anchor or Anchor.WORD)
-        self.fail("unrecognized escape sequence", span)
+            return ANCHORS[char]
+        raise self.error("unrecognized escape sequence", (start, self.at))
 
-    def _special_word(self, start: int) -> Anchor | None:
+    def _special_word(self, start: int) -> Anchor:
         brace = self.at
         if not self.step():
-            self.fail(
+            raise self.error(
                 "found either the beginning of a special word boundary or a bounded repetition on"
                 " a \\b with an opening brace, but no closing brace",
                 (start, self.at),
@@ -184,15 +184,15 @@ class Scanner:
             self.step()
         if not name:
             self.at = brace  # a repetition such as \b{2}
-            return None
+            return Anchor.WORD
         if self.char != "}":
-            self.fail(
+            raise self.error(
                 "special word boundary assertion is either unclosed or contains an invalid"
                 " character",
                 (brace, self.at),
             )
         if name not in WORD_ANCHORS:
-            self.fail(
+            raise self.error(
                 "unrecognized special word boundary assertion, valid choices are: start, end,"
                 " start-half or end-half",
                 (inside, self.at),
@@ -203,38 +203,38 @@ class Scanner:
     def _hex(self) -> int:
         kind = self.char
         if not self.step():
-            self._fail_at_end()
+            raise self._error_at_end()
         brace = self.at
         digits = ""
         if self.char == "{":
-            while self.step() and self.char != "}":
+            while self.step() and not self.sees("}"):
                 digits += self._hex_digit()
             if self.is_at_end:
-                self._fail_at_end((brace, self.at))
+                raise self._error_at_end((brace, self.at))
             span = brace + 1, self.at
             self.step()
             if not digits:
-                self.fail("hexadecimal literal empty", (brace, self.at))
+                raise self.error("hexadecimal literal empty", (brace, self.at))
         else:
             for index in range(HEX_DIGITS[kind]):
                 if index > 0 and not self.step():
-                    self._fail_at_end()
+                    raise self._error_at_end()
                 digits += self._hex_digit()
             self.step()
             span = brace, self.at
         code = int(digits, 16)
         if code > EVERYTHING[0][1] or code in SURROGATES:
-            self.fail("hexadecimal literal is not a Unicode scalar value", span)
+            raise self.error("hexadecimal literal is not a Unicode scalar value", span)
         is_raw = kind == "x" and not self.flags.unicode and LAST_ASCII < code <= LAST_BYTE
         return RAW_BYTES[code - LAST_ASCII - 1] if is_raw else code
 
     def _hex_digit(self) -> str:
         if self.char not in "0123456789abcdefABCDEF":
-            self.fail("invalid hexadecimal digit", self.here())
+            raise self.error("invalid hexadecimal digit", self.here())
         return self.char
 
-    def _fail_at_end(self, span: Span | None = None) -> NoReturn:
-        self.fail(
+    def _error_at_end(self, span: Span | None = None) -> RegexError:
+        return self.error(
             "incomplete escape sequence, reached end of pattern prematurely",
             span or (self.at, self.at),
         )
@@ -255,22 +255,22 @@ class Scanner:
     def _property(self, start: int) -> CharSet:
         negated = self.char == "P"
         if not self.step():
-            self._fail_at_end()
+            raise self._error_at_end()
         name = ""
         if self.char == "{":
-            while self.step() and self.char != "}":
+            while self.step() and not self.sees("}"):
                 name += self.char
             if self.is_at_end:
-                self._fail_at_end()
+                raise self._error_at_end()
             self.at += 1
         else:
             name = self.char
             if name == "\\":
-                self.fail("invalid Unicode character class", self.here())
+                raise self.error("invalid Unicode character class", self.here())
             self.step()
         span = start, self.at
         if not self.flags.unicode:
-            self.fail("Unicode not allowed here", span)
+            raise self.error("Unicode not allowed here", span)
         for operator in ("!=", ":", "="):
             key, found, value = name.partition(operator)
             if found:
@@ -280,6 +280,8 @@ class Scanner:
                 break
         chars = property_set(name)
         if chars is None:
-            self.fail("Unicode property not found (this search has general categories only)", span)
+            raise self.error(
+                "Unicode property not found (this search has general categories only)", span
+            )
         chars = self.flags.fold(chars)
         return complement(chars, UNICODE) if negated else chars

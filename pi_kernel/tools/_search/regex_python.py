@@ -18,6 +18,8 @@ ASCII: CharSet = ((0, 0x7F),)
 RAW_BYTES: CharSet = ((0xDC80, 0xDCFF),)
 """What bytes that are not UTF-8 are decoded to."""
 NEVER = "(?!)"
+NEVER_IN_TEXT = r"\ud800"
+"""A surrogate that no text has: decoding makes only those of `RAW_BYTES`."""
 MAX_REPEAT = 2**32 - 2
 """Python's largest number of repetitions."""
 SIMPLE_ANCHORS = {
@@ -131,23 +133,18 @@ def _write_anchor(anchor: Anchor, *, ascii_words: bool) -> str:
     simple = SIMPLE_ANCHORS.get(anchor) or (ASCII_ANCHORS.get(anchor) if ascii_words else None)
     if simple is not None:
         return simple
-    word = ASCII_CLASSES["word"] if ascii_words else word_set()
-    text = _write_set(word)
-    after, not_after, before, not_before = f"(?<={text})", f"(?<!{text})", f"(?={text})", f"(?!{text})"
+    word = _write_set(ASCII_CLASSES["word"] if ascii_words else word_set())
+    after, not_after = f"(?<={word})", f"(?<!{word})"
+    before, not_before = f"(?={word})", f"(?!{word})"
     # These say "no word here" of a character only, not of a byte that is none.
-    raw = "" if ascii_words else _write_set(RAW_BYTES)
-    half_start = f"{not_after}(?<!{raw})" if raw else not_after
-    half_end = f"{not_before}(?!{raw})" if raw else not_before
-    match anchor:
-        case Anchor.WORD:
-            return f"(?:{after}{not_before}|{not_after}{before})"
-        case Anchor.NOT_WORD:
-            return f"(?:{after}{before}|{half_start}{half_end})"
-        case Anchor.WORD_START:
-            return not_after + before
-        case Anchor.WORD_END:
-            return after + not_before
-        case Anchor.WORD_START_HALF:
-            return half_start
-        case _:
-            return half_end
+    raw = NEVER_IN_TEXT if ascii_words else _write_set(RAW_BYTES)
+    half_start, half_end = f"{not_after}(?<!{raw})", f"{not_before}(?!{raw})"
+    forms = {
+        Anchor.WORD: f"(?:{after}{not_before}|{not_after}{before})",
+        Anchor.NOT_WORD: f"(?:{after}{before}|{half_start}{half_end})",
+        Anchor.WORD_START: not_after + before,
+        Anchor.WORD_END: after + not_before,
+        Anchor.WORD_START_HALF: half_start,
+        Anchor.WORD_END_HALF: half_end,
+    }
+    return forms[anchor]

@@ -78,7 +78,14 @@ ASCII_CLASSES: dict[str, CharSet] = {
     "xdigit": ((48, 57), (65, 70), (97, 102)),
 }
 
+FIXED_PROPERTIES: dict[str, CharSet] = {
+    "any": UNICODE,
+    "ascii": ((0, LAST_ASCII),),
+    "space": WHITE_SPACE,
+    "whitespace": WHITE_SPACE,
+}
 CATEGORY_NAMES = {
+    "casedletter": "Lc",
     "letter": "L",
     "uppercaseletter": "Lu",
     "lowercaseletter": "Ll",
@@ -189,9 +196,7 @@ def fold_unicode(chars: CharSet) -> CharSet:
     if not chars or chars[-1][1] <= LAST_ASCII:
         folded = fold_ascii(chars)
         outside = ((ord("s"), LONG_S), (ord("k"), KELVIN))
-        return union(
-            folded, ((code, code) for letter, code in outside if has(folded, letter))
-        )
+        return union(folded, ((code, code) for letter, code in outside if has(folded, letter)))
     codes = _cased_codes()
     groups = _case_groups()
     others = {
@@ -251,7 +256,7 @@ def _category_set(names: Sequence[str]) -> CharSet:
 
 @functools.cache
 def word_set() -> CharSet:
-    """Return ``\\w``: letters, marks, decimal digits, connectors and joiners."""
+    r"""Return ``\w``: letters, marks, decimal digits, connectors and joiners."""
     alphabetic = _alphabetic()
     marks = _category_set(("Mn", "Mc", "Me", "Nd", "Pc"))
     return union(alphabetic, marks, JOINERS)
@@ -267,20 +272,15 @@ def property_set(name: str) -> CharSet | None:
     There are the general categories and a few sets that follow from them. Scripts need ripgrep.
     """
     key = "".join(char for char in name.lower() if char not in " _-")
-    match key:
-        case "any":
-            return UNICODE
-        case "ascii":
-            return ((0, LAST_ASCII),)
-        case "assigned":
-            return complement(_category_set(("Cn",)), UNICODE)
-        case "alphabetic" | "alpha":
-            return _alphabetic()
-        case "whitespace" | "space":
-            return WHITE_SPACE
-        case "lc" | "casedletter":
-            return _category_set(CASED)
-        case _:
-            category = CATEGORY_NAMES.get(key, key.capitalize())
-            names = [one for one in _categories() if category in (one, one[0])]
-            return _category_set(names) if names else None
+    if key in FIXED_PROPERTIES:
+        return FIXED_PROPERTIES[key]
+    if key in ("alphabetic", "alpha"):
+        return _alphabetic()
+    if key == "assigned":
+        return complement(_category_set(("Cn",)), UNICODE)
+    category = CATEGORY_NAMES.get(key, key.capitalize())
+    if category == "Lc":
+        names = list(CASED)
+    else:
+        names = [one for one in _categories() if category in (one, one[0])]
+    return _category_set(names) if names else None

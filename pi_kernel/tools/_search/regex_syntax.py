@@ -83,7 +83,7 @@ class _Parser(ClassScanner):
     def parse(self) -> Node:
         tree = self._choice()
         if not self.is_at_end:
-            self.fail("unopened group", self.here())
+            raise self.error("unopened group", self.here())
         return tree
 
     def _choice(self) -> Node:
@@ -148,7 +148,7 @@ class _Parser(ClassScanner):
     def _repeat(self, parts: list[Node | None]) -> None:
         start = self.at
         if not parts or parts[-1] is None:
-            self.fail(MISSING, (start, start))
+            raise self.error(MISSING, (start, start))
         if self.char == "{":
             low, high = self._counts()
         else:
@@ -161,28 +161,28 @@ class _Parser(ClassScanner):
         start = self.at
         unclosed = "unclosed counted repetition"
         if not self.step():
-            self.fail(unclosed, (start, self.at))
+            raise self.error(unclosed, (start, self.at))
         low, low_span = self._decimal()
         if self.is_at_end:
-            self.fail(unclosed, (start, self.at))
+            raise self.error(unclosed, (start, self.at))
         high: int | None = low
         is_open = False
         if self.char == ",":
             if not self.step():
-                self.fail(unclosed, (start, self.at))
-            is_open = self.char == "}"
+                raise self.error(unclosed, (start, self.at))
+            is_open = self.sees("}")
             if not is_open:
                 low = self._counted(low, low_span)
                 high = self._counted(*self._decimal())
         low = self._counted(low, low_span)
         if self.char != "}":
-            self.fail(unclosed, (start, self.at))
+            raise self.error(unclosed, (start, self.at))
         self.step()
         self.take("?")
         if is_open:
             return low, None
         if high is not None and low > high:
-            self.fail(
+            raise self.error(
                 "invalid repetition count range, the start must be <= the end", (start, self.at)
             )
         return low, high
@@ -199,12 +199,12 @@ class _Parser(ClassScanner):
         while self.char.isspace():
             self.step()
         if digits and int(digits) > MAX_COUNT:
-            self.fail("decimal literal invalid", span)
+            raise self.error("decimal literal invalid", span)
         return int(digits) if digits else None, span
 
     def _counted(self, count: int | None, span: Span) -> int:
         if count is None:
-            self.fail("repetition quantifier expects a valid decimal", span)
+            raise self.error("repetition quantifier expects a valid decimal", span)
         return count
 
     def _group(self) -> Node | None:
@@ -212,7 +212,7 @@ class _Parser(ClassScanner):
         self.step()
         for prefix in LOOK_AROUND:
             if self.take(prefix):
-                self.fail(
+                raise self.error(
                     "look-around, including look-ahead and look-behind, is not supported",
                     (opened[0], self.at),
                 )
@@ -221,25 +221,25 @@ class _Parser(ClassScanner):
             self._name()
         elif self.take("?"):
             if self.is_at_end:
-                self.fail("unclosed group", opened)
+                raise self.error("unclosed group", opened)
             flags = self._flags()
             if self.take(")"):
                 if flags is None:
-                    self.fail(MISSING, (inner, inner))
+                    raise self.error(MISSING, (inner, inner))
                 self.flags = flags
                 return None
             self.at += 1  # the colon
             self.flags = flags or outer
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            self.fail(
+            raise self.error(
                 f"exceed the maximum number of nested parentheses/brackets ({MAX_DEPTH})", opened
             )
         tree = self._choice()
         self._depth -= 1
         self.flags = outer
         if self.is_at_end:
-            self.fail("unclosed group", opened)
+            raise self.error("unclosed group", opened)
         self.at += 1
         return tree
 
@@ -247,21 +247,21 @@ class _Parser(ClassScanner):
         start = self.at
         while self.char != ">":
             if self.is_at_end:
-                self.fail("unclosed capture group name", (self.at, self.at))
+                raise self.error("unclosed capture group name", (self.at, self.at))
             is_first = self.at == start
             char = self.char
             if not (
                 char == "_" or (char.isalpha() if is_first else char.isalnum() or char in ".[]")
             ):
-                self.fail("invalid capture group character", self.here())
+                raise self.error("invalid capture group character", self.here())
             self.at += 1
         span = start, self.at
         name = self.pattern[start : self.at]
         self.at += 1
         if not name:
-            self.fail("empty capture group name", (start, start))
+            raise self.error("empty capture group name", (start, start))
         if name in self._names:
-            self.fail("duplicate capture group name", span, self._names[name])
+            raise self.error("duplicate capture group name", span, self._names[name])
         self._names[name] = span
 
     def _flags(self) -> Flags | None:
@@ -270,16 +270,16 @@ class _Parser(ClassScanner):
         while self.char not in (":", ")"):
             char, span = self.char, self.here()
             if char not in FLAG_NAMES and char not in f"{FLAGS_WITHOUT_EFFECT}-":
-                self.fail("unrecognized flag", span)
+                raise self.error("unrecognized flag", span)
             if char in seen:
                 reason = "flag negation operator repeated" if char == "-" else "duplicate flag"
-                self.fail(reason, span, seen[char])
+                raise self.error(reason, span, seen[char])
             if char in FLAG_NAMES:
                 flags = replace(flags, **{FLAG_NAMES[char]: "-" not in seen})
             seen[char] = span
             self.at += 1
             if self.is_at_end:
-                self.fail("expected flag but got end of regex", (self.at, self.at))
+                raise self.error("expected flag but got end of regex", (self.at, self.at))
         if seen and next(reversed(seen)) == "-":
-            self.fail("dangling flag negation operator", seen["-"])
+            raise self.error("dangling flag negation operator", seen["-"])
         return flags if seen else None

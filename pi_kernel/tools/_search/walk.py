@@ -1,4 +1,4 @@
-"""Walk a folder as ripgrep and fd do: hidden entries too, ignore files honoured, links not followed.
+"""Walk a folder as ripgrep and fd do: hidden entries too, ignore files heeded, links not followed.
 
 Entries come in the order of their paths, component by component, so a walk that stops early has
 seen the first ones.

@@ -1,0 +1,140 @@
+"""Nested calls as rows of one line each, in the order in which they started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pi_kernel.protocol.calls import NestedToolCallRecord
+from pi_kernel.render import _style as style
+from pi_kernel.render._arguments import call_line
+from pi_kernel.render._html import Room, div, mono, muted, span
+from pi_kernel.render._status import word_cell, word_of
+from pi_kernel.render._text import escape, in_one_line, line_of, plain
+from pi_kernel.render.formats import count, counted, duration, size
+
+__all__ = ("Row", "facts_of_calls", "rows_of", "text_rows", "tree_html")
+
+INDENT_PX = 16
+MAX_INDENTS = 10
+MAX_NAME_CHARS = 80
+MAX_LINE_CHARS = 90
+MAX_ERROR_CHARS = 160
+MAX_TEXT_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One nested call and how deep it stands below the call that is shown."""
+
+    call: NestedToolCallRecord
+    depth: int
+    is_last: bool
+
+
+def rows_of(calls: Sequence[NestedToolCallRecord], root_id: str) -> list[Row]:
+    """Return the calls as a tree, each one after its caller; strays hang below the root."""
+    known = {call.id for call in calls}
+    below: dict[str, list[NestedToolCallRecord]] = {}
+    for call in calls:
+        caller = call.id.rpartition("/")[0]
+        below.setdefault(caller if caller in known else root_id, []).append(call)
+    rows: list[Row] = []
+    open_ends = [(call, 0, index == 0) for index, call in enumerate(reversed(below.get(root_id, ())))]
+    while open_ends:
+        call, depth, is_last = open_ends.pop()
+        rows.append(Row(call, depth, is_last))
+        children = below.pop(call.id, []) if call.id != root_id else []
+        open_ends += [
+            (child, depth + 1, index == 0) for index, child in enumerate(reversed(children))
+        ]
+    return rows
+
+
+def facts_of_calls(calls: Sequence[NestedToolCallRecord], *, is_complete: bool) -> list[str]:
+    """Return how many calls there were and how many failed."""
+    if not calls:
+        return []
+    more = "" if is_complete or all(call.status == "unfinished" for call in calls) else ""
+    facts = [counted(len(calls), f"call{more}", f"calls{more}")]
+    failed = sum(call.status == "error" for call in calls)
+    unfinished = sum(call.status == "unfinished" for call in calls)
+    if failed:
+        facts.append(f"{count(failed)} failed")
+    if unfinished:
+        facts.append(f"{count(unfinished)} unfinished")
+    return facts
+
+
+def tree_html(rows: Sequence[Row], room: Room) -> str:
+    """Return the rows that fit; a last one says how many do not."""
+    kept: list[str] = []
+    room.left -= 200
+    for row in rows:
+        html = _row(row)
+        if not room.take(html):
+            break
+        kept.append(html)
+    left_out = len(rows) - len(kept)
+    if left_out:
+        failed = sum(row.call.status == "error" for row in rows[len(kept) :])
+        text = counted(left_out, "more call") + (f", {count(failed)} failed" if failed else "")
+        kept.append(div(style.ROW, muted(text)))
+    return "".join(kept)
+
+
+def _row(row: Row) -> str:
+    call = row.call
+    indent = min(row.depth, MAX_INDENTS) * INDENT_PX
+    name = mono(in_one_line(call.name, MAX_NAME_CHARS), bold=True)
+    if indent:
+        name = name.replace('style="', f'style="margin-left:{indent}px;', 1)
+    line = span(style.MONO, line_of(arguments_line(call)))
+    facts = [] if call.duration_ms is None else [duration(call.duration_ms)]
+    if call.error:
+        facts.append(in_one_line(call.error, MAX_ERROR_CHARS))
+    time = span(style.META, escape(", ".join(facts))) if facts else ""
+    word = word_cell(call.status, word_of(call.status))
+    return div(f"{style.ROW};line-height:20px", f"{word} {name} {line} {time}")
+
+
+def arguments_line(call: NestedToolCallRecord) -> str:
+    """Return a nested call's arguments on one line."""
+    if call.arguments is None:
+        return f"({size(call.arguments_bytes or 0)} of arguments)" if call.arguments_bytes else ""
+    return call_line(call.name, call.arguments, None, max_chars=MAX_LINE_CHARS)
+
+
+def text_rows(rows: Sequence[Row]) -> Iterator[str]:
+    """Give the tree as lines of text."""
+    shown = rows[:MAX_TEXT_ROWS]
+    for row, branch in zip(shown, branches([row.depth for row in shown]), strict=True):
+        call = row.call
+        time = "" if call.duration_ms is None else duration(call.duration_ms)
+        name = in_one_line(call.name, MAX_NAME_CHARS)
+        line = f"{word_of(call.status):<10}  {time:>8}  {branch}{name} {arguments_line(call)}"
+        yield plain(line.rstrip())
+    if len(rows) > len(shown):
+        yield counted(len(rows) - len(shown), "more call")
+
+
+def branches(depths: Sequence[int]) -> list[str]:
+    """Return the drawing in front of each row of a tree, from how deep each row stands.
+
+    Example:
+        >>> branches([0, 1, 2, 1])
+        ['', '├─ ', '│  └─ ', '└─ ']
+    """
+    drawn: list[str] = []
+    goes_on: list[bool] = []
+    """By depth: whether a later row stands there before the tree comes back above it."""
+    for depth in reversed(depths):
+        shown = min(depth, MAX_INDENTS)
+        has_next = len(goes_on) > shown and goes_on[shown]
+        del goes_on[shown + 1 :]
+        goes_on += [False] * (shown + 1 - len(goes_on))
+        bars = "".join("│  " if goes_on[level] else "   " for level in range(1, shown))
+        drawn.append(bars + ("├─ " if has_next else "└─ ") if shown else "")
+        goes_on[shown] = True
+    drawn.reverse()
+    return drawn
