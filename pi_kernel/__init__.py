@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pi_kernel.errors import PiKernelError, ToolAborted, ToolCallError, ToolTimeout
+    from pi_kernel.notebook.extension import load_ipython_extension, unload_ipython_extension
     from pi_kernel.protocol.content import ImageContent, TextContent, ToolCall
     from pi_kernel.protocol.results import ToolResult
     from pi_kernel.protocol.tools import ModelInfo, ToolAnnotations, ToolNamespace
@@ -89,7 +90,9 @@ __all__ = (
     "create_read_only_tools",
     "create_tool_definition_from_agent_tool",
     "define_tool",
+    "load_ipython_extension",
     "tool",
+    "unload_ipython_extension",
     "with_file_mutation_queue",
     "wrap_tool_definition",
 )

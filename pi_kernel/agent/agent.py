@@ -102,7 +102,7 @@ class Agent:
         Raises:
             PiKernelError: If it is neither a text nor content blocks.
         """
-        queue.add(read_prompt(content))
+        queue.add(_read_prompt(content))
         event = QueueUpdate(self.steering.peek(), self.follow_up.peek())
         if self._loop is not None and self._loop.is_running() and self._loop is not _here():
             self._loop.call_soon_threadsafe(self._tell, event)
@@ -146,7 +146,7 @@ class Agent:
             PiKernelError: If a run is going on already, or the content is of another kind.
         """
         self._check_idle()
-        prompts: list[Message] = [read_prompt(content)]
+        prompts: list[Message] = [_read_prompt(content)]
         if system_prompt is not None and system_prompt != self._last_instructions():
             prompts.insert(0, SystemMessage(content=system_prompt))
         return await self._run(prompts, options)
@@ -244,7 +244,7 @@ class Agent:
                 task.exception()
 
 
-def read_prompt(content: Any) -> UserMessage:
+def _read_prompt(content: Any) -> UserMessage:
     """Make a user message of a text, a content block, a list of blocks, or a user message.
 
     Raises:

@@ -12,7 +12,6 @@ import anyio
 
 from pi_kernel.agent.prompt import with_system_changes
 from pi_kernel.agent.reply import ABORTED, FAILED, ask_model, failed_reply
-from pi_kernel.agent.request import request_messages
 from pi_kernel.agent.state import Decision, LoopState
 from pi_kernel.models.stream import ModelContext
 from pi_kernel.protocol.events import AgentEnd, AgentStart, MessageStart, TurnEnd, TurnStart
@@ -126,7 +125,7 @@ async def _append(state: LoopState, tools: Tools, pending: Sequence[Message]) ->
 def _context(state: LoopState, tools: Tools) -> ModelContext:
     """Return the request: the transcript less what is hidden, and the tools that it declares."""
     hidden = state.host.registry.hidden_declarations
-    messages = request_messages(state.messages, hidden)
+    messages = state.request.messages(state.messages, hidden)
     declared = replay_declarations(messages)
     return ModelContext(messages, [declared[name] for name in tools if name in declared])
 

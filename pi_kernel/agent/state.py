@@ -12,6 +12,7 @@ import anyio
 
 from pi_kernel.agent.caller import RunCaller
 from pi_kernel.agent.queues import MessageQueue
+from pi_kernel.agent.request import Request
 from pi_kernel.models.stream import Model
 from pi_kernel.protocol.events import Event, MessageEnd, MessageStart, QueueUpdate
 from pi_kernel.protocol.messages import (
@@ -58,6 +59,7 @@ class LoopState:
         append: Told of each message once it is complete, after everyone else.
         produced: What this run appended.
         turns: How many replies there were.
+        request: Makes the messages that the model gets.
         open_reply: A reply that has started and not ended.
         has_ended: Whether the end of the run has been told.
     """
@@ -77,6 +79,7 @@ class LoopState:
     append: Callable[[Message], None] | None = None
     produced: list[Message] = field(default_factory=list)
     turns: int = 0
+    request: Request = field(default_factory=Request)
     open_reply: AssistantMessage | None = None
     has_ended: bool = False
 

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> str | None:
 
     if importlib.util.find_spec("jupyterlab") is None:
         return f"JupyterLab is not installed; run: {sys.executable} -m pip install 'pi-kernel[lab]'"
-    if sys.platform != "win32" and os.geteuid() == 0 and not options.allow_root:
+    if os.name == "posix" and os.geteuid() == 0 and not options.allow_root:
         return "JupyterLab does not start for root, unless --allow-root is given"
     checkout = Path("notebooks").absolute()
     default = checkout if (checkout / FIRST).is_file() else Path(FOLDER).absolute()
@@ -75,8 +75,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> str | None:
 
 def _become(command: list[str], folder: Path) -> str | None:
     """Let JupyterLab take this process's place: it alone gets Ctrl-C, which it asks about."""
-    if sys.platform != "win32":
+    if os.name == "posix":
         os.chdir(folder)
         os.execv(command[0], command)  # noqa: S606 - our own command
-    code = subprocess.run(command, cwd=folder, check=False).returncode  # noqa: S603
+    code = subprocess.run(command, cwd=folder, check=False).returncode  # noqa: S603 - as above
     return f"JupyterLab ended with code {code}" if code else None

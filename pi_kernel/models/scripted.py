@@ -16,7 +16,7 @@ from pi_kernel.protocol.tools import ModelInfo
 from pi_kernel.protocol.usage import Usage
 from pi_kernel.runtime.abort import AbortSignal
 
-__all__ = ("ScriptedModel", "Turn", "call", "say", "think", "turn")
+__all__ = ("ScriptedModel", "Turn", "call", "say", "stream_message", "think", "turn")
 
 DELTA_CHARS = 24
 """Texts stream in pieces of this many characters."""
@@ -216,7 +216,7 @@ async def _stream_block(
         yield ModelEvent(
             "toolcall_start", partial=partial(opened), content_index=index, tool_call=opened
         )
-        for delta in pieces(json.dumps(block.arguments, ensure_ascii=False, default=str)):
+        for delta in _pieces(json.dumps(block.arguments, ensure_ascii=False, default=str)):
             yield ModelEvent(
                 "toolcall_delta", partial=partial(opened), content_index=index, delta=delta
             )
@@ -231,7 +231,7 @@ async def _stream_block(
         started, partial=partial(block.model_copy(update={kind: ""})), content_index=index
     )
     shown = ""
-    for delta in pieces(text):
+    for delta in _pieces(text):
         shown += delta
         yield ModelEvent(
             grew,
@@ -242,6 +242,6 @@ async def _stream_block(
     yield ModelEvent(ended, partial=partial(block), content_index=index, content=text)
 
 
-def pieces(text: str) -> list[str]:
+def _pieces(text: str) -> list[str]:
     """Cut a text into the pieces that stream."""
     return [text[start : start + DELTA_CHARS] for start in range(0, len(text), DELTA_CHARS)]

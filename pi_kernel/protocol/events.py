@@ -163,11 +163,15 @@ class ToolExecutionUpdate(Event):
 
 @dataclass(slots=True)
 class ToolExecutionEnd(Event):
-    """A call ended. ``result`` is what hooks left; ``is_error`` is the flag that counts."""
+    """A call ended. ``result`` is what hooks left; ``is_error`` is the flag that counts.
+
+    ``args`` are as they were given; on the wire only the start tells them.
+    """
 
     type: ClassVar[str] = "tool_execution_end"
     tool_call_id: str
     tool_name: str
+    args: JsonObject
     result: ToolResult
     is_error: bool
     duration_ms: float | None = None
@@ -175,6 +179,12 @@ class ToolExecutionEnd(Event):
     status: CallStatus | None = None
     block_reason: str | None = None
     timestamp: float = field(default_factory=_now)
+
+    def to_wire(self) -> JsonObject:
+        """Return plain JSON with camelCase keys; absent fields have no key."""
+        wire = Event.to_wire(self)
+        del wire["args"]
+        return wire
 
 
 @dataclass(slots=True)

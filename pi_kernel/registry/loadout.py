@@ -15,6 +15,7 @@ from pi_kernel.registry.definition import Exposure, ToolDefinition
 
 __all__ = (
     "Loadout",
+    "ToolList",
     "ToolLoadout",
     "ToolLoadoutChanges",
     "compute_loadout",
@@ -24,7 +25,7 @@ __all__ = (
 )
 
 
-class ToolSets(Protocol):
+class _ToolSets(Protocol):
     """The sets of tools that a loadout shows; a registry has them."""
 
     @property
@@ -66,7 +67,7 @@ class ToolLoadout:
     The lists are made when they are asked for, so that hooks which need none cost little.
     """
 
-    def __init__(self, sets: ToolSets) -> None:
+    def __init__(self, sets: _ToolSets) -> None:
         self._sets = sets
 
     @cached_property

@@ -81,7 +81,7 @@ class BoundTool:
     @property
     def __signature__(self) -> inspect.Signature:
         """The parameters as the schema has them, for completion and help."""
-        return signature_of(self.definition)
+        return _signature_of(self.definition)
 
     def __call__(self, *args: Any, **kwargs: Any) -> asyncio.Task[Any]:
         """Start the call at once.
@@ -140,7 +140,7 @@ def _settle(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-def signature_of(definition: ToolDefinition) -> inspect.Signature:
+def _signature_of(definition: ToolDefinition) -> inspect.Signature:
     """Return keyword-only parameters as the schema has them, required ones first.
 
     Names that Python cannot take as keywords are left out; one mapping carries them.

@@ -17,6 +17,8 @@ __all__ = ("Source", "ToolRegistry")
 
 SHOWN = frozenset({"direct", "model-only"})
 SCRIPTED = frozenset({"codemode", "deferred"})
+TOOL_SEARCH = "tool_search"
+"""The tool that makes MCP tools usable which an allow list does not name."""
 
 Report = Callable[[str, BaseException], None]
 
@@ -47,7 +49,6 @@ class ToolRegistry:
         """Whether tools that the allow list wants may be missing in the active set."""
         self._loadout = Loadout()
         self._with_loadout_hook: set[str] = set()
-        self._sequential: set[str] = set()
         self._declarations: dict[str, tuple[ToolDefinition, ToolDeclaration]] = {}
 
     # -- registration ------------------------------------------------------------------------
@@ -80,18 +81,16 @@ class ToolRegistry:
                 " decorate a function with @tool or use define_tool()"
             )
         name = definition.name
-        if not self._filter.may_register(name):
-            return False
-        if not self._table.put(definition, source, extension):
-            return False
-        _note(name, self._with_loadout_hook, definition.prepare_loadout is not None)
-        _note(name, self._sequential, definition.execution_mode == "sequential")
-        if self._is_narrowed:
-            self._replace_active(dict.fromkeys(self._active) | self._allowed_names())
-        self._reconsider(name)
+        is_in = self._filter.may_register(name) and self._table.put(definition, source, extension)
+        if self._is_narrowed or (name == TOOL_SEARCH and self._pending):
+            wanted = dict.fromkeys(self._active) | self._allowed_names() | self._pending
+            self._replace_active(wanted)
+        if is_in:
+            _note(name, self._with_loadout_hook, definition.prepare_loadout is not None)
+            self._reconsider(name)
         if announce:
             self.apply_loadout()
-        return True
+        return is_in
 
     def _reconsider(self, name: str) -> None:
         """Bring one name's place in the active set up to date after its registration."""
@@ -127,7 +126,7 @@ class ToolRegistry:
         if tool.exposure == "hidden":
             return False
         if self._filter.is_kept_mcp(tool.name):
-            return tool.exposure != "direct" and "tool_search" in self._tools
+            return tool.exposure != "direct" and TOOL_SEARCH in self._tools
         return True
 
     # -- the active set ----------------------------------------------------------------------
@@ -278,7 +277,7 @@ class ToolRegistry:
         held = self._declarations.get(name)
         if held is not None and held[0] is tool and held[1].description == text:
             return held[1]
-        declaration = json_copy(tool.declaration(text))
+        declaration = _json_copy(tool.declaration(text))
         self._declarations[name] = (tool, declaration)
         return declaration
 
@@ -339,7 +338,7 @@ def _note(name: str, names: set[str], present: bool) -> None:  # noqa: FBT001 - 
         names.discard(name)
 
 
-def json_copy(declaration: ToolDeclaration) -> ToolDeclaration:
+def _json_copy(declaration: ToolDeclaration) -> ToolDeclaration:
     """Return a declaration as it comes back from a file, sharing nothing with the tool."""
     parameters = json.loads(json.dumps(declaration.parameters, default=str))
     return declaration.model_copy(update={"parameters": parameters})

@@ -17,15 +17,17 @@ RANK: dict[Source, int] = {"builtin": 0, "extension": 1, "custom": 2}
 class ToolTable:
     """Tools by name. Built-ins stand first, then tools of extensions, then a person's own.
 
-    A replaced tool keeps the place of the first registration of its name.
+    A replaced tool keeps its place, which is that of the first registration of its name by the
+    earliest of these sources.
     """
 
     def __init__(self) -> None:
         self.by_name: dict[str, ToolDefinition] = {}
         """For look-ups; `tools` has the order."""
         self._sources: dict[str, tuple[Source, str | None]] = {}
-        self._ranks: dict[str, int] = {}
-        self._highest_rank = 0
+        self._places: dict[str, tuple[int, int]] = {}
+        self._taken = 0
+        self._last_place = (0, 0)
         self._is_sorted = True
 
     def put(self, definition: ToolDefinition, source: Source, extension: str | None) -> bool:
@@ -33,26 +35,31 @@ class ToolTable:
 
         Of two extensions the first to register a name wins; one extension may replace its own.
         """
-        name = definition.name
-        held = self._sources.get(name)
-        if held is None:
-            self._ranks[name] = rank = RANK[source]
-            self._is_sorted = self._is_sorted and rank >= self._highest_rank
-            self._highest_rank = max(rank, self._highest_rank)
-        elif source == held[0] == "extension":
-            if held[1] != extension:
+        name, rank = definition.name, RANK[source]
+        held = self._places.get(name)
+        if held is None or rank < held[0]:
+            self._taken += 1
+            self._take_place(name, (rank, self._taken), is_new=held is None)
+        if held is not None:
+            winner, its_extension = self._sources[name]
+            if source == winner == "extension" and extension != its_extension:
                 return False
-        elif RANK[source] < RANK[held[0]]:
-            return False
+            if rank < RANK[winner]:
+                return False
         self.by_name[name] = definition
         self._sources[name] = (source, extension)
         return True
+
+    def _take_place(self, name: str, place: tuple[int, int], *, is_new: bool) -> None:
+        self._is_sorted = self._is_sorted and is_new and place > self._last_place
+        self._last_place = max(place, self._last_place)
+        self._places[name] = place
 
     @property
     def tools(self) -> Mapping[str, ToolDefinition]:
         """All tools in order; a live view."""
         if not self._is_sorted:
-            in_order = sorted(self.by_name.items(), key=lambda item: self._ranks[item[0]])
+            in_order = sorted(self.by_name.items(), key=lambda item: self._places[item[0]])
             self.by_name.clear()
             self.by_name.update(in_order)
             self._is_sorted = True
@@ -69,4 +76,5 @@ class ToolTable:
 
     def is_builtin(self, name: str) -> bool:
         """Whether the name is a built-in's, replaced or not."""
-        return self._ranks.get(name) == RANK["builtin"]
+        place = self._places.get(name)
+        return place is not None and place[0] == RANK["builtin"]

@@ -40,7 +40,7 @@ def call_line(
         return ""
     values = cast("Args", args)
     writer = _LINES.get(name)
-    if writer is not None and is_shape_of(name, values, parameters):
+    if writer is not None and is_shape_of(name, values):
         try:
             return in_one_line(writer(values), max_chars)
         except (OverflowError, ValueError):  # a number that no file has lines for
@@ -48,15 +48,12 @@ def call_line(
     return in_one_line(_pairs(values, parameters), max_chars)
 
 
-def is_shape_of(name: str, args: Args, parameters: Mapping[str, Any] | None) -> bool:
-    """Whether a tool of a built-in's name takes the built-in's main argument."""
-    main = _MAIN.get(name)
-    if main is None:
+def is_shape_of(name: str, args: Args) -> bool:
+    """Whether these are arguments of the built-in tool of this name."""
+    known = _KNOWN.get(name)
+    if known is None:
         return False
-    if main in args:
-        return True
-    properties = (parameters or {}).get("properties")
-    return isinstance(properties, Mapping) and main in properties
+    return known[0] in args or (name == "ls" and args.keys() <= set(known))
 
 
 def _text(args: Args, key: str, otherwise: str | None = None) -> str:
@@ -132,17 +129,18 @@ _LINES: dict[str, Callable[[Args], str]] = {
     "ls": _ls,
     "codemode": _codemode,
 }
-_MAIN = {
-    "read": "path",
-    "bash": "command",
-    "powershell": "command",
-    "edit": "path",
-    "write": "path",
-    "grep": "pattern",
-    "find": "pattern",
-    "ls": "path",
-    "codemode": "code",
+_KNOWN = {
+    "read": ("path",),
+    "bash": ("command",),
+    "powershell": ("command",),
+    "edit": ("path",),
+    "write": ("path",),
+    "grep": ("pattern",),
+    "find": ("pattern",),
+    "ls": ("path", "limit"),
+    "codemode": ("code",),
 }
+"""The argument that a tool cannot do without; of ls all of them, as it can."""
 
 
 def _pairs(args: Args, parameters: Mapping[str, Any] | None) -> str:

@@ -79,6 +79,8 @@ class Body:
     """What a card shows below its line, and what it says in words."""
 
     html: str = ""
+    images: str = ""
+    """Shown first; they have a limit of their own."""
     facts: list[str] = field(default_factory=list[str])
     """Short texts for the card's line, such as ``13 lines``."""
     foot: list[str] = field(default_factory=list[str])
@@ -89,3 +91,5 @@ class Body:
     """A fact that stands beside the arguments."""
     shows_arguments: bool = False
     """Whether the body has all of the arguments."""
+    shows_structured: bool = False
+    """Whether the body is the structured content, or all that it says."""

@@ -90,12 +90,11 @@ def shown_lines(
     room.left -= FRAME_BYTES
     kept: list[str] = []
     for line in html:
-        fitting = line if room.take(line + "\n") else shorter(picked, len(kept), room, from_end=from_end)
-        if not fitting:
+        if not room.take(line + "\n"):
+            if not kept:
+                kept = shorter(picked.lines[-1 if from_end else 0], room)
             break
-        kept.append(fitting)
-        if fitting is not line:
-            break
+        kept.append(line)
     at_once, folded = kept[:visible], kept[visible:]
     missing = picked.total - len(kept)
     note = ""
@@ -134,13 +133,10 @@ def more(rest: str) -> str:
     return span(TAG, f"… {size(utf8_bytes(rest))} more")
 
 
-def shorter(picked: Picked, index: int, room: Room, *, from_end: bool) -> str:
-    """Return the beginning of a line that does not fit as a whole, if it is the first of all."""
-    if index:
-        return ""
-    line = picked.lines[-1 if from_end else 0]
+def shorter(line: str, room: Room) -> list[str]:
+    """Return the beginning of a line that does not fit as a whole; empty when not even that fits."""
     for n_chars in SHORTER_LINE_CHARS:
         html = escape(line[:n_chars]) + more(line[n_chars:])
         if room.take(html):
-            return html
-    return ""
+            return [html]
+    return []

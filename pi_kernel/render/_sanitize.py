@@ -25,7 +25,7 @@ _RENAMED = {"strong": "b", "em": "i", "h1": "b", "h2": "b", "h3": "b", "h4": "b"
 _BLOCKS = frozenset({"p", "li", "ul", "ol", "section", "article", "figure", "blockquote", "dl", "dd"})
 _MONO = frozenset({"code", "kbd", "samp", "tt"})
 _DROPPED = frozenset(
-    {"script", "style", "template", "iframe", "object", "embed", "svg", "math", "noscript"}
+    {"script", "style", "template", "iframe", "object", "svg", "math", "noscript"}
     | {"head", "title", "textarea", "select", "video", "audio", "canvas"}
 )
 """With everything inside."""
@@ -62,6 +62,8 @@ class _Parser(HTMLParser):
         self._dropping: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "embed":  # has no end
+            return
         if self._dropping or tag in _DROPPED:
             self._dropping.append(tag)
             return

@@ -37,7 +37,7 @@ CARD = f"border:{LINE};border-radius:6px;margin:0 0 8px 0;line-height:20px;font-
 HEAD = "padding:6px 10px;background:rgba(128,128,128,0.12);cursor:pointer"
 META = "opacity:0.75;font-size:12px;margin-left:8px"
 FOOT = f"padding:5px 12px;border-top:{LINE};font-size:12px;opacity:0.75"
-FOLD = "padding:5px 12px;cursor:pointer;font-size:12px;opacity:0.75"
+FOLD = "padding:3px 12px;cursor:pointer;font-size:12px;opacity:0.75"
 PRE = (
     "margin:0;padding:8px 12px;background:transparent;border:0;"
     f"{MONO};line-height:18px;white-space:pre;overflow:auto"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +25,12 @@ MAX_CELL_CHARS = 48
 MAX_NAME_CHARS = 40
 MAX_TYPE_CHARS = 24
 MAX_DECIMALS = 6
+_TIME = re.compile("date|time", re.IGNORECASE)
+MIDNIGHT = "T00:00:00"
 WRITTEN_OUT_BELOW = 1e15
 TABLE = f"border-collapse:collapse;border:0;margin:4px 0;{style.MONO};line-height:18px"
 CELL = "padding:2px 12px;border:0;background:transparent;white-space:pre;vertical-align:middle"
-RULE = f"border-top:{style.LINE}"
+RULE = "border-top:1px solid rgba(128,128,128,0.20)"
 TYPE = "opacity:0.75;font-size:11px;font-weight:normal"
 
 
@@ -89,6 +92,8 @@ def _shown(column: Column, spans: Sequence[tuple[int, int]], *, is_label: bool =
         cells = _decimals(values)
     else:
         cells = [None if _is_missing(value) else _cell(value) for value in values]
+        if _TIME.search(dtype):
+            cells = _times(cells)
     return _Shown(name, dtype, cells, is_number=is_number, is_label=is_label)
 
 
@@ -110,6 +115,13 @@ def _decimals(values: Sequence[Any]) -> list[str | None]:
     parts = (f"{number:.{MAX_DECIMALS}f}".partition(".")[2].rstrip("0") for number in known)
     decimals = max(1, max(map(len, parts), default=1))
     return [None if _is_missing(value) else f"{value:.{decimals}f}" for value in values]
+
+
+def _times(cells: Sequence[str | None]) -> list[str | None]:
+    """Return times as people write them; the clock is left out where it is midnight everywhere."""
+    if all(cell is None or cell.endswith(MIDNIGHT) for cell in cells):
+        return [cell and cell.removesuffix(MIDNIGHT) for cell in cells]
+    return [cell and cell.replace("T", " ", 1) for cell in cells]
 
 
 def _cell(value: Any) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pi_kernel.protocol.calls import NestedToolCallRecord
+from pi_kernel.protocol.calls import MAX_RECORDED_CALLS, NestedToolCallRecord
 from pi_kernel.render import _style as style
 from pi_kernel.render._arguments import call_line
 from pi_kernel.render._html import Room, div, mono, muted, span
-from pi_kernel.render._status import word_cell, word_of
+from pi_kernel.render._status import SHELLS, word_cell, word_of
 from pi_kernel.render._text import escape, in_one_line, line_of, plain
 from pi_kernel.render.formats import count, counted, duration, size
 
@@ -19,8 +20,11 @@ INDENT_PX = 16
 MAX_INDENTS = 10
 MAX_NAME_CHARS = 80
 MAX_LINE_CHARS = 90
-MAX_ERROR_CHARS = 160
+MAX_ERROR_CHARS = 60
 MAX_TEXT_ROWS = 200
+_EXIT = re.compile(r"Command exited with code (\d{1,5})\Z")
+_SYSTEM_ERROR = re.compile(r"^(E[A-Z]{3,12}: [^,\n]{1,80}), .*")
+"""What follows is the call and the path, which stand in the row already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ def facts_of_calls(calls: Sequence[NestedToolCallRecord], *, is_complete: bool) 
     """Return how many calls there were and how many failed."""
     if not calls:
         return []
-    more = "" if is_complete or all(call.status == "unfinished" for call in calls) else ""
-    facts = [counted(len(calls), f"call{more}", f"calls{more}")]
+    is_cut = not is_complete and len(calls) >= MAX_RECORDED_CALLS
+    facts = [f"more than {counted(len(calls), 'call')}" if is_cut else counted(len(calls), "call")]
     failed = sum(call.status == "error" for call in calls)
     unfinished = sum(call.status == "unfinished" for call in calls)
     if failed:
@@ -92,10 +96,28 @@ def _row(row: Row) -> str:
     line = span(style.MONO, line_of(arguments_line(call)))
     facts = [] if call.duration_ms is None else [duration(call.duration_ms)]
     if call.error:
-        facts.append(in_one_line(call.error, MAX_ERROR_CHARS))
-    time = span(style.META, escape(", ".join(facts))) if facts else ""
-    word = word_cell(call.status, word_of(call.status))
+        facts.append(error_line(call.name, call.error))
+    time = span(style.META, escape(", ".join(filter(None, facts)))) if facts else ""
+    word = word_cell(call.status, word_of_call(call))
     return div(f"{style.ROW};line-height:20px", f"{word} {name} {line} {time}")
+
+
+def word_of_call(call: NestedToolCallRecord) -> str:
+    """Return the word for a nested call's status; a shell's error text tells its exit status."""
+    if call.status == "error" and call.name in SHELLS:
+        code = _EXIT.search(call.error or "")
+        if code is not None:
+            return word_of("error", call.name, {"exit_code": int(code[1])})
+    return word_of(call.status)
+
+
+def error_line(name: str, error: str) -> str:
+    """Return the part of an error text that fits into a row: its first line, or a shell's last."""
+    lines = [line for line in error.split("\n") if line.strip() and not _EXIT.search(line)]
+    if not lines:
+        return ""
+    line = lines[-1 if name in SHELLS else 0]
+    return in_one_line(_SYSTEM_ERROR.sub(r"\1", line), MAX_ERROR_CHARS)
 
 
 def arguments_line(call: NestedToolCallRecord) -> str:
@@ -108,11 +130,11 @@ def arguments_line(call: NestedToolCallRecord) -> str:
 def text_rows(rows: Sequence[Row]) -> Iterator[str]:
     """Give the tree as lines of text."""
     shown = rows[:MAX_TEXT_ROWS]
-    for row, branch in zip(shown, branches([row.depth for row in shown]), strict=True):
+    for row, branch in zip(shown, branches([row.depth + 1 for row in shown]), strict=True):
         call = row.call
         time = "" if call.duration_ms is None else duration(call.duration_ms)
         name = in_one_line(call.name, MAX_NAME_CHARS)
-        line = f"{word_of(call.status):<10}  {time:>8}  {branch}{name} {arguments_line(call)}"
+        line = f"{word_of_call(call):<10}  {time:>8}  {branch}{name} {arguments_line(call)}"
         yield plain(line.rstrip())
     if len(rows) > len(shown):
         yield counted(len(rows) - len(shown), "more call")

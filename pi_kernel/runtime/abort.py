@@ -27,7 +27,7 @@ class AbortSignal:
 
     __slots__ = ("_aborted", "_callbacks", "_followers", "_reason", "owner")
 
-    _shared_lock = threading.Lock()
+    _shared_lock = threading.RLock()  # a signal handler may abort while the lock is held
 
     def __init__(self) -> None:
         self._aborted = False

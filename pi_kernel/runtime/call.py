@@ -318,14 +318,15 @@ class Call(Caller):
         """Give what is being delivered the time of a grace, then stop it: the call was aborted."""
         self._updates_closed = True
         pump = self._pump
-        if pump is None or pump.done():
-            return
-        try:
-            with anyio.CancelScope(shield=True):
-                await asyncio.wait({pump}, timeout=ABORT_GRACE_SECONDS)
-        except asyncio.CancelledError as error:
-            self.foreign_cancellation = error
-        pump.cancel()
+        with anyio.CancelScope(shield=True):
+            while pump is not None and not pump.done():
+                try:
+                    await asyncio.wait({pump}, timeout=ABORT_GRACE_SECONDS)
+                except asyncio.CancelledError as error:
+                    self.foreign_cancellation = error
+                if pump.cancelling():  # it has had its chance to stop
+                    break
+                pump.cancel()
 
     # -- abort -----------------------------------------------------------------------------
 
@@ -417,6 +418,7 @@ class Call(Caller):
         Those of others go on once the call has ended. An abort of a call above is one of them: the
         same cancellation ends both calls.
         """
+        self.ended = True
         self.last_cancellation = None
         was_ours = self._take_back_cancellations()
         task = self._task

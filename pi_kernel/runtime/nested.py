@@ -177,6 +177,7 @@ async def tell_end(host: CallHost, call: Call) -> None:
             ToolExecutionEnd(
                 call.id,
                 call.name,
+                call.raw,
                 call.result,
                 call.is_error,
                 call.duration_ms,

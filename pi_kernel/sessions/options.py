@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -30,8 +31,17 @@ __all__ = (
 
 ToolSet = Literal["all", "coding", "read_only", "none"]
 
+
+def _all_tools(cwd: str) -> Mapping[str, ToolDefinition]:
+    """Return every built-in that can work here: powershell is for Windows."""
+    tools = create_all_tools(cwd)
+    if sys.platform != "win32":
+        del tools["powershell"]
+    return tools
+
+
 TOOL_SETS: dict[str, Callable[[str], Mapping[str, ToolDefinition]]] = {
-    "all": create_all_tools,
+    "all": _all_tools,
     "coding": create_coding_tools,
     "read_only": create_read_only_tools,
     "none": lambda _cwd: {},

@@ -20,7 +20,7 @@ class Cell(Caller):
 
     def __init__(self, session: ToolSession) -> None:
         super().__init__(session.host, "cell-3", AbortSignal())
-        self.recorder = NestedCallRecorder()
+        self.recorder = self.calls = NestedCallRecorder()
         self.cell_call_id, self.cell_id, self.execution_count = "cell-3", "abc", 3
         self.cwd = "/from/the/cell"
         self.notes: list[str] = []
@@ -44,7 +44,7 @@ async def test_a_cell_that_prompts_is_the_parent_of_the_models_calls() -> None:
         "m1", None, "cell-3", "abc",
     )  # fmt: skip
     assert (record.execution_count, record.origin, record.depth) == (3, "model", 0)
-    assert [each.id for each in cell.recorder.snapshot().record().calls] == ["m1"]
+    assert [each.id for each in cell.calls.snapshot().record().calls] == ["m1"]
     assert cell.notes == ["started", "ended"]
 
 

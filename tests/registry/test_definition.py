@@ -114,6 +114,7 @@ async def test_a_plain_function_may_execute_too() -> None:
     def run(*_args: Any) -> str:
         return "plain"
 
-    definition = dataclasses.replace(make_tool("a"), execute=run)
+    execute: Any = run
+    definition = dataclasses.replace(make_tool("a"), execute=execute)
     assert (await session_with(definition).execute_tool("a")).text == "plain"
     assert await wrap_tool_definition(definition).execute("x", {}) == "plain"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import sys
 import types
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,6 @@ from pi_kernel.tools._search.query import Query
 from pi_kernel.tools._search.ripgrep import find_ripgrep
 from pi_kernel.tools._search.rows import RowReader
 from pi_kernel.tools.grep import engine_of
-
-Grep = Callable[..., Awaitable[ToolResult]]
 
 
 def needs_ripgrep() -> None:
@@ -116,7 +115,7 @@ async def test_rows_have_path_line_and_text(tmp_path: Path, engine: str) -> None
         (r"^\w$", {}, ["é"]),
     ],
 )
-async def test_pattern_finds_lines(  # noqa: PLR0913 - one case a row
+async def test_pattern_finds_lines(
     tmp_path: Path, engine: str, pattern: str, params: dict[str, Any], lines: list[str]
 ) -> None:
     fill(tmp_path, {"f": "x1\na.x\n-v\n--help\n\né\n"})
@@ -194,9 +193,7 @@ async def test_links_and_pipes_are_skipped_and_a_link_as_path_is_followed(
     assert await rows_of(tmp_path, "hit", engine, path="m") == ["m:1: hit"]
 
 
-async def test_binary_file_is_dropped_with_its_earlier_matches(
-    tmp_path: Path, engine: str
-) -> None:
+async def test_binary_file_is_dropped_with_its_earlier_matches(tmp_path: Path, engine: str) -> None:
     early = b"hit\n\0hit\n"
     late = b"hit\n" * 3 + b"x\n" * 100_000 + b"\0"
     fill(tmp_path, {"a": early, "b": late, "c": "hit\n"})
@@ -248,9 +245,7 @@ async def test_text_of_a_line_is_decoded_without_its_newline(
     assert text_of(await call(tmp_path, "hit", engine, path=path)) == expected
 
 
-async def test_dollar_does_not_match_before_a_carriage_return(
-    tmp_path: Path, engine: str
-) -> None:
+async def test_dollar_does_not_match_before_a_carriage_return(tmp_path: Path, engine: str) -> None:
     fill(tmp_path, {"a": b"hit\r\nhit\n", "b": b"\xef\xbb\xbfhit\n"})
     assert await rows_of(tmp_path, "^hit$", engine) == ["a:2: hit", "b:1: hit"]
 
@@ -259,7 +254,8 @@ async def test_odd_names_are_shown(tmp_path: Path, engine: str) -> None:
     fill(tmp_path, {"a b/ü": "hit\n", "new\nline": "hit\nhit\n", "-v": "hit\n", "a:1: b": "hit\n"})
     (tmp_path / os.fsdecode(b"raw\xff")).write_bytes(b"hit\n")
     assert text_of(await call(tmp_path, "hit", engine)) == (
-        "-v:1: hit\na b/ü:1: hit\na:1: b:1: hit\nnew\nline:1: hit\nnew\nline:2: hit\nraw\ufffd:1: hit"
+        "-v:1: hit\na b/ü:1: hit\na:1: b:1: hit\nnew\nline:1: hit\nnew\nline:2: hit\n"
+        "raw\ufffd:1: hit"
     )
     assert await rows_of(tmp_path, "hit", engine, path="-v") == ["-v:1: hit"]
 
@@ -362,7 +358,9 @@ async def test_missing_path_is_told_as_an_absolute_one(
     tmp_path: Path, engine: str, path: str
 ) -> None:
     fill(tmp_path, {"f": ""})
-    assert await failure_of(tmp_path, "x", engine, path=path) == f"Path not found: {tmp_path}/{path}"
+    assert (
+        await failure_of(tmp_path, "x", engine, path=path) == f"Path not found: {tmp_path}/{path}"
+    )
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "[b-a]", r"\q", "(?<=o)ne", r"(a)\1", r"a\nb"])
@@ -558,20 +556,22 @@ async def test_program_that_fails_without_a_word_is_told_by_its_code(
     assert await failure_of(tmp_path, "x", "ripgrep") == "ripgrep exited with code 7"
 
 
-WARNING = b'a: WARNING: stopped searching binary file after match (found "\\0" byte around offset 9)\n'
+WARNING = (
+    b'a: WARNING: stopped searching binary file after match (found "\\0" byte around offset 9)\n'
+)
 
 
 @given(st.data())
 def test_rows_are_the_same_however_the_output_is_cut(data: st.DataObject) -> None:
     output = (
-        b"a\0001:x\na\0002-y:\0z\n" + WARNING + b"new\nline\0007:\nnew\nline\0008-\r\nb\0001:a\0001:\n"
+        b"a\0001:x\na\0002-y:\0z\n"
+        + WARNING
+        + b"new\nline\0007:\nnew\nline\0008-\r\nb\0001:a\0001:\n"
     )
     cuts = sorted(data.draw(st.sets(st.integers(0, len(output)))) | {0, len(output)})
     reader = RowReader()
     files = [
-        file
-        for start, end in zip(cuts, cuts[1:], strict=False)
-        for file in reader.feed(output[start:end])
+        file for start, end in itertools.pairwise(cuts) for file in reader.feed(output[start:end])
     ]
     files += reader.finish()
     assert [(file.path, file.rows, file.is_binary) for file in files] == [
@@ -605,7 +605,20 @@ IGNORE_FILES = st.lists(
     max_size=3,
 )
 PATTERNS = st.sampled_from(
-    ["hit", "", "^$", r"\bhit\b", "[^h]it", r"\s", "é|x", r"^.*$", r"\w_?1", "(?i)hit$", r"\W", "t."]
+    [
+        "hit",
+        "",
+        "^$",
+        r"\bhit\b",
+        "[^h]it",
+        r"\s",
+        "é|x",
+        r"^.*$",
+        r"\w_?1",
+        "(?i)hit$",
+        r"\W",
+        "t.",
+    ]
 )
 PARAMETERS = st.fixed_dictionaries(
     {"pattern": PATTERNS, "limit": st.just(10_000)},
@@ -618,31 +631,39 @@ PARAMETERS = st.fixed_dictionaries(
 )
 
 
+@dataclass(frozen=True)
+class Tree:
+    """Files to make."""
+
+    files: list[tuple[list[str], bytes]]
+    ignore_files: list[tuple[list[str], str, list[str]]]
+    is_repository: bool
+
+    def make(self, root: Path) -> None:
+        root.mkdir()
+        if self.is_repository:
+            (root / ".git").mkdir()
+        for parts, content in self.files:
+            path = root.joinpath(*parts)
+            if not path.is_dir() and not any(parent.is_file() for parent in path.parents):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        for parts, name, rules in self.ignore_files:
+            folder = root.joinpath(*parts)
+            if folder.is_dir():
+                (folder / name).write_text("\n".join(rules), encoding="utf-8")
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(TREES, IGNORE_FILES, st.booleans(), PARAMETERS)
-async def test_both_engines_give_the_same_result(  # noqa: PLR0913
-    tmp_path: Path,
-    files: list[tuple[list[str], bytes]],
-    ignore_files: list[tuple[list[str], str, list[str]]],
-    params: dict[str, Any],
-    *,
-    is_repository: bool,
+@given(tree=st.builds(Tree, TREES, IGNORE_FILES, st.booleans()), params=PARAMETERS)
+async def test_both_engines_give_the_same_result(
+    tmp_path: Path, tree: Tree, params: dict[str, Any]
 ) -> None:
     needs_ripgrep()
     root = tmp_path / "tree"
     shutil.rmtree(root, ignore_errors=True)
-    root.mkdir()
-    if is_repository:
-        (root / ".git").mkdir()
-    for parts, content in files:
-        path = root.joinpath(*parts)
-        if any(parent.is_file() for parent in path.parents) or path.is_dir():
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    for parts, name, rules in ignore_files:
-        folder = root.joinpath(*parts)
-        if folder.is_dir():
-            (folder / name).write_text("\n".join(rules), encoding="utf-8")
-    results = [(await call(root, engine=name, **params)).to_wire() for name in ("python", "ripgrep")]
-    assert results[0] == results[1]
+    tree.make(root)
+    python, ripgrep = [
+        (await call(root, engine=name, **params)).to_wire() for name in ("python", "ripgrep")
+    ]
+    assert python == ripgrep

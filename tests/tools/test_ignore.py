@@ -15,7 +15,9 @@ from pi_kernel.tools._search.walk import EntryKind, walk
 
 
 @pytest.fixture(autouse=True)
-def _no_user_excludes(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _no_user_excludes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     home = tmp_path_factory.mktemp("empty-home")
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"):
@@ -40,7 +42,9 @@ def fill(root: Path, files: dict[str, str | None]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def seen(root: Path, start: str = ".", *, by: str = "rg", overrides: tuple[str, ...] = ()) -> list[str]:
+def seen(
+    root: Path, start: str = ".", *, by: str = "rg", overrides: tuple[str, ...] = ()
+) -> list[str]:
     """Return the files that a walk gives, without hidden ones."""
     folder = os.fsencode(os.path.normpath(root / start))
     files = ripgrep_files() if by == "rg" else fd_files(folder)

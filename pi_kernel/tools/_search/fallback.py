@@ -37,7 +37,7 @@ ENTRIES_PER_WRITE = 64
 def search_with_python(
     query: Query, stop: AbortSignal, *, seconds_per_block: float = SECONDS_PER_BLOCK
 ) -> Found:
-    """Search; the paths of the rows start with ``./``.
+    """Search; a folder's rows have paths that start with ``./``.
 
     Args:
         query: What to search for.

@@ -49,7 +49,7 @@ def find_ripgrep() -> Ripgrep | None:
 
 
 def search_with_ripgrep(program: Ripgrep, query: Query, stop: AbortSignal) -> Found:
-    """Search; the paths of the rows start with ``./``.
+    """Search; a folder's rows have paths that start with ``./``.
 
     Raises:
         PiKernelError: With ripgrep's own words, if it met an error.

@@ -1,0 +1,230 @@
+"""The registry as a static table: what there is, who can call it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pi_kernel.registry.definition import ToolDefinition
+from pi_kernel.registry.registry import ToolRegistry
+from pi_kernel.render import _style as style
+from pi_kernel.render._html import Room, div, mono, muted, span
+from pi_kernel.render._reach import Reach, ReachOf
+from pi_kernel.render._schema_types import Parameter, parameters_of
+from pi_kernel.render._status import facts_html
+from pi_kernel.render._text import cut, escape, in_one_line, plain
+from pi_kernel.render.formats import count, counted
+
+__all__ = ("tools_bundle",)
+
+MAX_HTML_BYTES = 50 * 1024
+FRAME_BYTES = 3_000
+MAX_ROWS = 200
+MAX_NAME_CHARS = 60
+MAX_DESCRIPTION_CHARS = 140
+MAX_TEXT_CHARS = 60
+MAX_PARAMETERS = 4
+"""In a row; the rest is told when it is opened."""
+MAX_LISTED_PARAMETERS = 30
+MAX_PARAMETER_CHARS = 60
+MAX_EXPLANATION_CHARS = 160
+EMPTY = "No tools registered."
+TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call", "Parameters", "From")
+TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;font-size:12px;line-height:18px"
+CELL = "padding:4px 8px;text-align:left;background:transparent;vertical-align:top"
+TAG = "background:rgba(128,128,128,0.20);border-radius:3px;padding:1px 5px;font-size:11px"
+GROUP_GROUND = "background:rgba(128,128,128,0.08)"
+LINE = "border-top:1px solid rgba(128,128,128,0.20)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What is shown of one tool."""
+
+    tool: ToolDefinition
+    reach: Reach
+    parameters: list[Parameter]
+    group: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        return in_one_line(self.tool.name, MAX_NAME_CHARS)
+
+    @property
+    def description(self) -> str:
+        first = self.tool.description.strip().partition("\n\n")[0]
+        return " ".join(cut(first, MAX_DESCRIPTION_CHARS * 2).split())
+
+
+def tools_bundle(definitions: Iterable[ToolDefinition], registry: ToolRegistry) -> dict[str, str]:
+    """Return the MIME bundle of some tools of a registry.
+
+    Args:
+        definitions: What to show, in order.
+        registry: Says which of them are active, callable and whose they are.
+    """
+    reach_of = ReachOf(registry)
+    entries = [_entry(tool, registry, reach_of) for tool in definitions]
+    return {"text/html": _html(entries), "text/plain": _text(entries)}
+
+
+def _entry(tool: ToolDefinition, registry: ToolRegistry, reach_of: ReachOf) -> _Entry:
+    group, source = _origin(tool, registry)
+    return _Entry(tool, reach_of(tool), parameters_of(tool.parameters), group, source)
+
+
+def _origin(tool: ToolDefinition, registry: ToolRegistry) -> tuple[str, str]:
+    """Return the group that a tool stands in, and where it came from."""
+    kind, extension = registry.source_of(tool.name) or ("custom", None)
+    if kind == "builtin":
+        return "Built in", "pi_kernel"
+    if extension is not None:
+        name = in_one_line(extension, MAX_NAME_CHARS)
+        return name, name
+    if tool.namespace is not None:
+        name = in_one_line(tool.namespace.name, MAX_NAME_CHARS)
+        return name, name
+    module = getattr(tool.function or tool.execute, "__module__", None)
+    is_of_notebook = module in (None, "__main__")
+    source = "this notebook" if is_of_notebook else in_one_line(str(module), MAX_NAME_CHARS)
+    return "Your own", source
+
+
+def _html(entries: Sequence[_Entry]) -> str:
+    facts = facts_html(_facts(entries)) if entries else ""
+    head = f'<summary style="{style.HEAD}"><b>Tools</b> {facts}</summary>'
+    body = _table(entries) if entries else div("padding:8px 12px;opacity:0.75", escape(EMPTY))
+    return f'<details open style="{style.CARD}">{head}{body}</details>'
+
+
+def _facts(entries: Sequence[_Entry]) -> list[str]:
+    model = sum(entry.reach.model == "yes" for entry in entries)
+    scripts = sum(entry.reach.scripts == "yes" for entry in entries)
+    total = counted(len(entries), "tool")
+    return [total, f"{count(model)} for the model", f"{count(scripts)} for scripts"]
+
+
+def _table(entries: Sequence[_Entry]) -> str:
+    room = Room(MAX_HTML_BYTES - FRAME_BYTES)
+    rows: list[str] = []
+    for entry in entries[:MAX_ROWS]:
+        row = _row(entry, "")
+        if not room.take(row):
+            break
+        rows.append(row)
+    for index, entry in enumerate(entries[: len(rows)]):
+        row = _row(entry, _explanation(entry))
+        if room.take(row[len(rows[index]) :]):
+            rows[index] = row
+    body: list[str] = []
+    group = ""
+    sizes = {entry.group: sum(other.group == entry.group for other in entries) for entry in entries}
+    for entry, row in zip(entries, rows, strict=False):
+        if entry.group != group:
+            group = entry.group
+            body.append(_group(group, sizes[group]))
+        body.append(row)
+    left_out = len(entries) - len(rows)
+    foot = ""
+    if left_out:
+        more = counted(left_out, "more tool")
+        foot = div(style.FOOT, f"{more}. %tools with a part of a name or description finds them.")
+    titles = "".join(
+        f'<th style="{CELL};font-weight:normal;opacity:0.75">{title}</th>' for title in TITLES
+    )
+    head = f'<thead><tr style="background:transparent">{titles}</tr></thead>'
+    table = f'<table style="{TABLE}">{head}<tbody>{"".join(body)}</tbody></table>'
+    return div("overflow:auto", table) + foot
+
+
+def _group(name: str, n_tools: int) -> str:
+    cell = f"{CELL};white-space:nowrap;{LINE}".replace("background:transparent", GROUP_GROUND)
+    title = f'<td style="{cell}">{escape(name)}, {count(n_tools)}</td>'
+    rest = f'<td style="{GROUP_GROUND};{LINE}"></td>' * (len(TITLES) - 1)
+    return f'<tr style="background:transparent">{title}{rest}</tr>'
+
+
+def _row(entry: _Entry, explanation: str) -> str:
+    name = " ".join([mono(entry.name, bold=True), *_tags(entry.tool)])
+    if explanation:
+        summary = f'<summary style="cursor:pointer;white-space:nowrap">{name}</summary>'
+        name = f"<details>{summary}{explanation}</details>"
+    description = div(style.MUTED, escape(cut(entry.description, MAX_DESCRIPTION_CHARS)))
+    cells = [
+        (f"{CELL};{LINE};min-width:200px", f"{name}{description}"),
+        (f"{CELL};{LINE}", escape(entry.tool.exposure)),
+        (f"{CELL};{LINE}", _answer(entry.reach.model)),
+        (f"{CELL};{LINE}", _answer(entry.reach.scripts)),
+        (f"{CELL};{LINE};{style.FONT}", _signatures(entry.parameters)),
+        (f"{CELL};{LINE}", muted(entry.source)),
+    ]
+    inner = "".join(f'<td style="{look}">{html}</td>' for look, html in cells)
+    return f'<tr style="background:transparent">{inner}</tr>'
+
+
+def _tags(tool: ToolDefinition) -> list[str]:
+    hints = tool.annotations
+    if hints is None:
+        return []
+    names = [("read-only", hints.read_only_hint), ("destructive", hints.destructive_hint)]
+    return [span(TAG, name) for name, is_so in names if is_so]
+
+
+def _answer(answer: str) -> str:
+    return f"<b>{answer}</b>" if answer == "yes" else muted(answer)
+
+
+def _signatures(parameters: Sequence[Parameter]) -> str:
+    """Return the first parameters; optional ones step back."""
+    parts = [
+        escape(text) if parameter.is_required else muted(text)
+        for parameter in parameters[:MAX_PARAMETERS]
+        if (text := in_one_line(parameter.signature, MAX_PARAMETER_CHARS))
+    ]
+    if len(parameters) > MAX_PARAMETERS:
+        parts.append(muted(f"{len(parameters) - MAX_PARAMETERS} more"))
+    return ", ".join(parts)
+
+
+def _explanation(entry: _Entry) -> str:
+    """Return what a row says when it is opened."""
+    lines = [escape(entry.reach.why)]
+    for parameter in entry.parameters[:MAX_LISTED_PARAMETERS]:
+        text = in_one_line(" ".join(parameter.description.split()), MAX_EXPLANATION_CHARS)
+        signature = escape(in_one_line(parameter.signature, MAX_PARAMETER_CHARS))
+        lines.append(f"{span(style.MONO, signature)}{'. ' if text else ''}{escape(text)}")
+    return div("padding:2px 0 6px 16px", "<br>".join(lines))
+
+
+def _text(entries: Sequence[_Entry]) -> str:
+    if not entries:
+        return EMPTY
+    shown = entries[:MAX_ROWS]
+    titles = ("Tool", "Exposure", "Model", "Scripts", "Description")
+    table = [
+        (
+            plain(entry.name),
+            entry.tool.exposure,
+            entry.reach.model,
+            entry.reach.scripts,
+            plain(in_one_line(entry.description, MAX_TEXT_CHARS)),
+        )
+        for entry in shown
+    ]
+    widths = [max(map(len, column)) for column in zip(titles, *table, strict=True)]
+    lines = [_joined(titles, widths)]
+    for entry, cells in zip(shown, table, strict=True):
+        lines.append(_joined(cells, widths))
+        if entry.parameters:
+            signatures = ", ".join(item.signature for item in entry.parameters)
+            lines.append(plain(f"    {in_one_line(signatures, MAX_DESCRIPTION_CHARS)}"))
+    lines.append("")
+    lines.append(f"{', '.join(_facts(entries))}. A parameter with ? may be left out.")
+    return "\n".join(lines)
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
