@@ -17,6 +17,7 @@ from pi_kernel.runtime.call import ABORT_GRACE_SECONDS
 __all__ = ("ask_model", "failed_reply")
 
 ABORTED = "Request was aborted"
+CANCELLED = "The model's stream was cancelled"
 NO_END = "The model's stream ended without a final message"
 FAILED: tuple[Literal["error"], Literal["aborted"]] = ("error", "aborted")
 """The reason of a failure, by whether the run was asked to stop."""
@@ -40,8 +41,10 @@ async def ask_model(state: LoopState, context: ModelContext) -> AssistantMessage
             reading.cancel()
             await asyncio.wait({reading}, timeout=ABORT_GRACE_SECONDS)
         final = reading.result() if reading.done() and not reading.cancelled() else None
-        if final is None or reader.is_left:
+        if reader.is_left or (final is None and state.signal.aborted):
             final = failed_reply(state, "aborted", ABORTED)
+        elif final is None:
+            final = failed_reply(state, "error", CANCELLED)
     finally:
         reader.is_left = True
         reading.cancel()
@@ -94,7 +97,9 @@ class _Reader:
                     if event.type in ("done", "error"):
                         return self._final(event)
                     await self._tell(event)
-        except Exception as error:  # noqa: BLE001 - a model's failure is a reply that failed
+        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a model's failure is a reply that failed
             return self._failed(str(error) or type(error).__name__)
         return self._failed(NO_END)
 

@@ -15,7 +15,7 @@ from pi_kernel.protocol.messages import (
 )
 from pi_kernel.registry.loadout import project_messages
 
-__all__ = ("Request", "request_messages")
+__all__ = ("Request",)
 
 NO_RESULT = "No result provided"
 
@@ -100,8 +100,3 @@ class Request:
             )
             known = self._short[id(message)] = (message, short)
         return known[1]
-
-
-def request_messages(transcript: Sequence[Message], hidden: frozenset[str]) -> list[Message]:
-    """Return the messages of a single request; see `Request.messages`."""
-    return Request().messages(transcript, hidden)

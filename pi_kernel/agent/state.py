@@ -142,7 +142,9 @@ class LoopState:
                 if inspect.isawaitable(answer):
                     answer = await self._or_abort(MessageEnd.type, answer)
                 message = _replacement(answer, message)
-            except Exception as error:  # noqa: BLE001 - a handler must not harm the run
+            except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:  # noqa: BLE001 - a handler must not harm the run
                 events.report(MessageEnd.type, error)
         return message
 

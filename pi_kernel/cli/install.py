@@ -18,6 +18,7 @@ __all__ = ("SUMMARY", "add_arguments", "run")
 SUMMARY = 'install the "Pi" kernel for Jupyter'
 NAME = "pi"
 SPEC_FILE = "kernel.json"
+LOADS_US = "--IPKernelApp.extra_extensions=pi_kernel"
 VALID_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 """Jupyter's rule, less a leading period: ``..`` is the folder above that of all kernels."""
 
@@ -89,10 +90,10 @@ def _spec(name: str) -> dict[str, Any]:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether a kernelspec starts this package."""
+    """Whether a kernelspec is one of ours: it loads the extension."""
     try:
         spec = json.loads((folder / SPEC_FILE).read_text(encoding="utf-8"))
-        return pi_kernel.__name__ in spec["argv"]
+        return LOADS_US in spec["argv"]
     except (KeyError, OSError, TypeError, ValueError):
         return False
 

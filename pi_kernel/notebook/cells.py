@@ -1,10 +1,10 @@
-"""Cells as callers: ids, records, and which cell's code is running."""
+"""Cells as callers: ids, records, and what an interrupt does to a cell."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,18 +16,29 @@ from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.call import Caller
 from pi_kernel.runtime.records import NestedCallRecorder, NestedSnapshot
 
-__all__ = ("Cell", "CellRecord", "CellStatus", "Cells", "cell_interrupted")
+__all__ = ("INTERRUPTED", "Cell", "CellInterrupted", "CellRecord", "CellStatus", "Cells")
 
 INTERRUPTED = "the cell was interrupted"
 
-
-def cell_interrupted() -> KeyboardInterrupt:
-    """Return what ends an interrupted cell; IPython shows it as one line."""
-    error: Any = KeyboardInterrupt(INTERRUPTED)
-    error._render_traceback_ = lambda: [f"KeyboardInterrupt: {INTERRUPTED}"]
-    return error  # type: ignore[no-any-return]  # made two lines above
-
 CellStatus = Literal["running", "ok", "error", "aborted"]
+
+
+class CellInterrupted(asyncio.CancelledError, KeyboardInterrupt):
+    """Ends the code of an interrupted cell: a KeyboardInterrupt that asyncio takes as a cancel.
+
+    A plain KeyboardInterrupt in a task that is not the cell's own leaves the event loop and hangs
+    the kernel. A cancellation may end any task, and groups and timeouts clean up after it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(INTERRUPTED)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows."""
+        return [f"KeyboardInterrupt: {self}"]
+
+
+CellInterrupted.__name__ = CellInterrupted.__qualname__ = "KeyboardInterrupt"  # shown to people
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,53 +72,71 @@ class Cell(Caller):
         self.recorder = NestedCallRecorder()
         self.cwd = host.cwd
         self.status: CellStatus = "running"
-        self.is_interrupted = False
+        self.started = time.perf_counter()
         self.task: asyncio.Task[Any] | None = None
+        """The task of the cell's own code; None where that is not async."""
+        self.is_used = False
+        """Whether it has made a call or a run."""
         self.running = 0
         """How many of its own calls and runs have not ended."""
-        self.on_first_call: Callable[[Cell], None] | None = None
-        self.on_idle_interrupted: Callable[[Cell], None] | None = None
-        self.started = time.perf_counter()
-        self._ended = asyncio.Event()
+        self.is_told = False
+        """Whether its own code has got the interrupt."""
+        self.is_forced = False
+        self.on_first_use: Callable[[Cell], object] | None = None
+        self.on_calls_ended: Callable[[Cell], object] | None = None
+        self._calls_ended = asyncio.Event()
         self._duration_ms: float | None = None
         self._snapshot: NestedSnapshot | None = None
 
-    def next_id(self) -> str:
-        """Return the id of the cell's next call."""
-        if self.counter == 0 and self.on_first_call is not None:
-            self.on_first_call(self)
-        return super().next_id()
+    # -- calls ---------------------------------------------------------------------------------
 
     def child_started(self) -> None:
-        """Note that a call or a run of the cell begins."""
+        """Note that a call or a run of the cell begins; an interrupted cell's is refused."""
+        if not self.is_used:
+            self.is_used = True
+            if self.on_first_use is not None:
+                self.on_first_use(self)
+        if self.is_interrupted:
+            self.signal.abort("interrupted")
         self.running += 1
 
     def child_ended(self) -> None:
         """Note that one ended; the last one of an interrupted cell ends what the cell awaits."""
         self.running -= 1
-        if self.is_interrupted and self.on_idle_interrupted is not None:
-            self.on_idle_interrupted(self)
+        if self.is_interrupted and self.running == 0:
+            self._calls_ended.set()
+            if self.on_calls_ended is not None:
+                self.on_calls_ended(self)
 
-    def end_of_await(self) -> None:
-        """End the cell's code where it gets a value, once the cell was interrupted.
+    async def stop_here(self) -> None:
+        """Wait until all calls of the interrupted cell have ended, then end the code that called.
 
         Raises:
-            KeyboardInterrupt: In the cell's own task.
+            CellInterrupted: In whichever task of the cell this is.
         """
-        if self.is_interrupted and self.task is not None and asyncio.current_task() is self.task:
-            raise cell_interrupted()
+        while self.running and not self.is_forced:
+            self._calls_ended.clear()
+            await self._calls_ended.wait()
+        if self.task is not None and asyncio.current_task() is self.task:
+            self.is_told = True
+        raise CellInterrupted
 
-    async def hold_back(self) -> None:
-        """Wait for the end of the cell."""
-        await self._ended.wait()
+    def force(self) -> None:
+        """Stop waiting for the calls, those that must not be interrupted too."""
+        self.is_forced = True
+        self._calls_ended.set()
+        for call in list(self.host.calls):
+            if call.status is None and call.root.cell_call_id == self.id:
+                call.force()
+
+    # -- the end -------------------------------------------------------------------------------
 
     def finish(self, status: CellStatus) -> None:
         """Note that the cell has ended; its record does not change any more."""
-        if self._duration_ms is None:
+        if self._snapshot is None:
             self.status = status
             self._duration_ms = (time.perf_counter() - self.started) * 1000
             self._snapshot = self.recorder.snapshot()
-            self._ended.set()
 
     def record(self) -> CellRecord:
         """Return what the calls came to, as it is now or was at the cell's end."""
@@ -127,26 +156,28 @@ class Cells:
         self.current: Cell | None = None
         """The running cell, or the last one."""
 
-    def open(self, execution_count: int) -> Cell:
-        """Begin a cell."""
-        earlier = [cell for cell in self._by_count.get(execution_count, []) if cell.counter]
-        cell = Cell(self._host, self._id(execution_count, len(earlier)), execution_count)
-        self._by_count[execution_count] = [*earlier, cell]
-        last = self.current
-        if last is not None and not last.counter and last.status != "running":
-            same = self._by_count.get(last.execution_count or 0, [])
-            if len(same) > 1 and last in same:
-                same.remove(last)
-        self.current = cell
+    def open(self, execution_count: int, *, is_silent: bool = False) -> Cell:
+        """Begin a cell; a silent one, which people do not see, counts once it is used."""
+        held = [
+            cell
+            for cell in self._by_count.get(execution_count, ())
+            if cell.is_used or cell.status == "running"
+        ]
+        self._by_count[execution_count] = held
+        cell = Cell(self._host, self._id(execution_count, len(held)), execution_count)
+        held.append(cell)
+        if not is_silent:
+            self.current = cell
         return cell
 
     @staticmethod
     def _id(execution_count: int, used: int) -> str:
         """Return ``cell-2``, then ``cell-2b``, ``cell-2c``, ..., ``cell-2z``, ``cell-2aa``."""
         suffix = ""
-        while used > 0:
-            suffix = chr(ord("a") + used % 26) + suffix
-            used //= 26
+        number = used + 1 if used else 0
+        while number:
+            number, letter = divmod(number - 1, 26)
+            suffix = chr(ord("a") + letter) + suffix
         return f"cell-{execution_count}{suffix}"
 
     def get(self, execution_count: int | None = None) -> Cell:
@@ -157,12 +188,12 @@ class Cells:
         """
         if execution_count is None:
             if self.current is None:
-                raise PiKernelError("no cell has run yet")
+                raise PiKernelError("no cell has run since %load_ext pi_kernel")
             return self.current
         cells = self._by_count.get(execution_count)
         if not cells:
             raise PiKernelError(f"no cell [{execution_count}] has run since %load_ext pi_kernel")
         return cells[-1]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Cell]:
         return (cell for cells in self._by_count.values() for cell in cells)

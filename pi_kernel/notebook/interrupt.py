@@ -1,9 +1,9 @@
-"""Interrupting a cell that waits for tools: the first stop aborts, the second forces.
+"""Interrupting a cell that awaits: the first stop aborts its calls, the second forces.
 
 ipykernel's own handling cannot be used while a cell awaits: when the event loop is idle, its
 cancellation arrives only when something else wakes the loop, and inside synchronous code it is
-lost. The rules here were tried on ipykernel 6.29 to 7.4: only schedule while the loop is idle, and
-never raise KeyboardInterrupt in a task that is not the cell's own, because either hangs the kernel.
+lost. The rules here were tried on ipykernel 6.29 to 7.4: raise nothing while the loop is idle, and
+in no task anything that asyncio does not take as a cancellation, because either hangs the kernel.
 """
 
 from __future__ import annotations
@@ -11,40 +11,51 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
-from pi_kernel.notebook.cells import INTERRUPTED, Cell, cell_interrupted
-from pi_kernel.registry.namespace import StartedCall
+from pi_kernel.notebook.cells import INTERRUPTED, Cell, CellInterrupted
+from pi_kernel.runtime.call import current_caller
 
-__all__ = ("HardAbort", "InterruptHandler")
+__all__ = ("CallbackInterrupted", "InterruptHandler")
+
+Place = Literal["cell", "other", "loop"]
+"""Whose code a stop meets: the cell's own, somebody else's in a task (such as a tool's), none."""
+
+PACKAGE = "pi_kernel."
 
 
-class HardAbort(Exception):  # noqa: N818 - like ToolAborted
-    """Ends a task of an interrupted cell that is busy in synchronous code."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"KeyboardInterrupt: {INTERRUPTED}"]
+class CallbackInterrupted(Exception):  # noqa: N818 - like ToolAborted
+    """Ends a callback of the event loop that is busy; asyncio reports it and goes on."""
 
 
 class InterruptHandler:
-    """Handles SIGINT from a cell's first tool call to the cell's end."""
+    """Handles SIGINT from an async cell's start to its end.
 
-    def __init__(self) -> None:
+    Args:
+        namespace: The globals of the code of cells.
+        on_interrupt: Told of a cell's first stop, in the event loop.
+    """
+
+    def __init__(
+        self, namespace: dict[str, Any], on_interrupt: Callable[[Cell], object]
+    ) -> None:
+        self._namespace = namespace
+        self._on_interrupt = on_interrupt
         self._cell: Cell | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._previous: Any = None
         self._hits = 0
+        self._deliver: Callable[[], None] | None = None
 
     def install(self, cell: Cell) -> None:
         """Take over SIGINT for a cell; outside the main thread signals are impossible."""
-        if threading.current_thread() is not threading.main_thread():
+        if cell.task is None or threading.current_thread() is not threading.main_thread():
             return
-        try:
-            self._loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._cell, self._hits = cell, 0
+        self._loop = cell.task.get_loop()
+        self._cell, self._hits, self._deliver = cell, 0, None
+        cell.on_calls_ended = self._calls_ended
         current = signal.getsignal(signal.SIGINT)
         if current != self._handle:
             self._previous = current
@@ -60,6 +71,8 @@ class InterruptHandler:
         if signal.getsignal(signal.SIGINT) == self._handle:
             signal.signal(signal.SIGINT, self._previous or signal.default_int_handler)
 
+    # -- the signal ----------------------------------------------------------------------------
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         cell, loop = self._cell, self._loop
         if cell is None or loop is None or loop.is_closed():
@@ -68,57 +81,109 @@ class InterruptHandler:
             return
         self._hits += 1
         cell.is_interrupted = True
-        try:
-            running = asyncio.current_task(loop)
-        except RuntimeError:
-            running = None
-        if running is not None and (self._hits > 1 or not cell.running):
-            # Synchronous code is running: nothing scheduled would be heard.
-            loop.call_soon_threadsafe(cell.signal.abort, "interrupted")
-            if running is cell.task:
-                raise cell_interrupted()
-            raise HardAbort(INTERRUPTED)
-        # call_soon_threadsafe wakes an idle loop; plain call_soon does not.
-        loop.call_soon_threadsafe(self._force if self._hits > 1 else self._first, cell)
+        cell.is_told = False
+        is_forced = self._hits > 1
+        place = self._place(frame, cell)
+        task = asyncio.current_task(loop) if place != "loop" else None
+        must_raise = place == "cell" or (place == "other" and is_forced)
+        if must_raise and task is cell.task:
+            cell.is_told = True
+        # Not call_soon: that does not wake an idle loop.
+        loop.call_soon_threadsafe(self._force if is_forced else self._first, cell)
+        if must_raise:
+            # What is scheduled is not heard while synchronous code runs.
+            raise CallbackInterrupted(INTERRUPTED) if task is None else CellInterrupted
+
+    def _place(self, frame: FrameType | None, cell: Cell) -> Place:
+        """Return whose code is being run: looked for from the innermost frame outwards."""
+        while frame is not None:
+            if frame.f_globals is self._namespace:
+                return "cell" if current_caller.get() is cell else "other"
+            if frame.f_globals.get("__name__", "").startswith(PACKAGE):
+                return "other"
+            frame = frame.f_back
+        return "loop"
+
+    # -- in the event loop ---------------------------------------------------------------------
 
     def _first(self, cell: Cell) -> None:
+        self._on_interrupt(cell)
         cell.signal.abort("interrupted")
-        if not cell.running:
-            self._end_await(cell)
-
-    def child_ended(self, cell: Cell) -> None:
-        """End the await of an interrupted cell: here, or wherever its own task waits.
-
-        Raises:
-            KeyboardInterrupt: In the cell's own task.
-        """
-        if cell.task is not None and asyncio.current_task() is cell.task:
-            raise cell_interrupted()
         if not cell.running:
             self._end_await(cell)
 
     def _force(self, cell: Cell) -> None:
-        cell.signal.abort("interrupted")
-        self._end_await(cell)
+        self._first(cell)
+        cell.force()
+        if self._deliver is not None:
+            self._deliver()
+        else:
+            self._end_await(cell, at_once=True)
 
-    @staticmethod
-    def _end_await(cell: Cell) -> None:
-        """Make what the cell's own task awaits raise KeyboardInterrupt there.
+    def _calls_ended(self, cell: Cell) -> None:
+        # Later: where the cell's own code made the call, that call raises.
+        cell_loop = self._loop
+        if cell_loop is not None:
+            cell_loop.call_soon(self._end_await, cell)
 
-        Setting the exception on the awaited future reaches the cell's code only; a cancellation
-        would end the cell as CancelledError, and in children it could be swallowed.
+    def _end_await(self, cell: Cell, *, at_once: bool = False) -> None:
+        """Make what the cell's own code awaits raise `CellInterrupted` there.
+
+        What it awaits is cancelled as `Task.cancel` does it, and the code goes on when that has
+        ended (or at once). Cancelling the task itself would throw asyncio's own CancelledError.
         """
         task = cell.task
-        if task is None or task.done():
+        if self._cell is not cell or cell.is_told or task is None or task.done():
             return
-        waiter = getattr(task, "_fut_waiter", None)
-        if isinstance(waiter, StartedCall):
-            waiter.cancel()  # awaiting it raises what its caller's `end_of_await` raises
+        awaited = getattr(task, "_fut_waiter", None)
+        if awaited is not None and awaited.done():  # the code is about to go on, to its next await
+            task.get_loop().call_soon(lambda: self._end_await(cell, at_once=at_once))
             return
-        if not isinstance(waiter, asyncio.Future) or isinstance(waiter, asyncio.Task):
+        cell.is_told = True
+        wake_up = _wake_up_of(task, awaited)
+        if awaited is None or wake_up is None:
             task.cancel()
             return
-        for child in getattr(waiter, "_children", ()):  # those of asyncio.gather
-            child.cancel()
-        if not waiter.done():
-            waiter.set_exception(cell_interrupted())
+        awaited.remove_done_callback(wake_up)
+        self._deliver = _once(lambda: _throw(task, wake_up))
+        awaited.add_done_callback(self._cancelled)
+        awaited.cancel()
+        if at_once:
+            self._deliver()
+
+    def _cancelled(self, awaited: asyncio.Future[Any]) -> None:
+        if not awaited.cancelled():
+            awaited.exception()  # looked at, so that it is not reported as never retrieved
+        if self._deliver is not None:
+            self._deliver()
+            self._deliver = None
+
+
+def _wake_up_of(
+    task: asyncio.Task[Any], awaited: asyncio.Future[Any] | None
+) -> Callable[[asyncio.Future[Any]], object] | None:
+    """Return the callback by which a future makes a task go on."""
+    for callback, _context in getattr(awaited, "_callbacks", None) or ():
+        if getattr(callback, "__self__", None) is task:
+            return callback  # type: ignore[no-any-return]  # asyncio's own
+    return None
+
+
+def _throw(task: asyncio.Task[Any], wake_up: Callable[[asyncio.Future[Any]], object]) -> None:
+    """Let a task go on as if what it awaited had raised `CellInterrupted`."""
+    loop = task.get_loop()
+    failed: asyncio.Future[Any] = loop.create_future()
+    failed.set_exception(CellInterrupted())
+    loop.call_soon(wake_up, failed)
+
+
+def _once(work: Callable[[], None]) -> Callable[[], None]:
+    is_done = False
+
+    def run() -> None:
+        nonlocal is_done
+        if not is_done:
+            is_done = True
+            work()
+
+    return run

@@ -189,9 +189,13 @@ def declaration_changes(
     before: Mapping[str, ToolDeclaration], now: Mapping[str, ToolDeclaration]
 ) -> tuple[list[ToolDeclaration], list[dict[str, str]]]:
     """Return what was added and removed; a changed declaration is both."""
-    removed = [{"name": name} for name, tool in before.items() if not tool.same_as(now.get(name))]
-    added = [tool for name, tool in now.items() if not tool.same_as(before.get(name))]
+    removed = [{"name": n} for n, tool in before.items() if not _are_equal(tool, now.get(n))]
+    added = [tool for name, tool in now.items() if not _are_equal(tool, before.get(name))]
     return added, removed
+
+
+def _are_equal(one: ToolDeclaration, other: ToolDeclaration | None) -> bool:
+    return one is other or one.same_as(other)
 
 
 def project_messages(messages: Iterable[Message], hidden: frozenset[str]) -> list[Message]:

@@ -88,7 +88,9 @@ def _read(args: Args) -> str:
 def _shell(prompt: str) -> Callable[[Args], str]:
     def line(args: Args) -> str:
         seconds = _number(args, "timeout")
-        return f"{prompt} {_text(args, 'command')}" + (f" (timeout {seconds:g}s)" if seconds else "")
+        return f"{prompt} {_text(args, 'command')}" + (
+            f" (timeout {seconds:g}s)" if seconds else ""
+        )
 
     return line
 

@@ -13,6 +13,7 @@ from pi_kernel.render._text import escape
 
 __all__ = ("highlighter", "numbered")
 
+MAX_NAME_CHARS = 255
 MAX_HIGHLIGHTED_CHARS = 32_000
 MAX_HIGHLIGHTED_LINE_CHARS = 1_000
 MAX_SECONDS = 0.25
@@ -26,7 +27,7 @@ def highlighter(file_name: str) -> tuple[Convert, str]:
     from pygments.lexers import get_lexer_for_filename  # noqa: PLC0415 - loads on first use
     from pygments.util import ClassNotFound  # noqa: PLC0415
 
-    name = file_name.replace("\\", "/").rpartition("/")[2]
+    name = file_name[-MAX_NAME_CHARS:].replace("\\", "/").rpartition("/")[2]
     try:
         lexer = get_lexer_for_filename(name, stripnl=False, ensurenl=False)
     except ClassNotFound:

@@ -87,11 +87,11 @@ def _bundle(view: Any) -> Mapping[str, Any]:
         return {}
     try:
         if hasattr(type(view), "_repr_mimebundle_"):
-            bundle: Any = view._repr_mimebundle_()  # noqa: SLF001 - the protocol of displays
+            bundle: Any = view._repr_mimebundle_()
             bundle = bundle[0] if isinstance(bundle, tuple) else bundle
             if isinstance(bundle, Mapping):
                 return cast("Mapping[str, Any]", bundle)
-        html: Any = view._repr_html_() if hasattr(type(view), "_repr_html_") else None  # noqa: SLF001
+        html: Any = view._repr_html_() if hasattr(type(view), "_repr_html_") else None
         return {"text/html": html, "text/plain": str(view)}
     except Exception:  # noqa: BLE001 - the card has a view of its own to fall back to
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, cast
 
 from pi_kernel.render import _style as style
@@ -39,7 +39,13 @@ def diff_body(outcome: ToolOutcome, room: Room) -> Body | None:
         return None
     added, removed = count_changes(patch)
     html, n_kept = _html(rows, room)
-    body = Body(html=html, word="applied", counts=f"+{added:,} -{removed:,}", shows_arguments=True)
+    body = Body(
+        html=html,
+        word="applied",
+        counts=f"+{added:,} -{removed:,}",
+        shows_arguments=True,
+        shows_details=True,
+    )
     if n_kept < len(rows) or not is_whole:
         body.foot.append(
             f"The first {counted(n_kept, 'row')} of the change are kept here;"
@@ -76,7 +82,7 @@ def _word_marks(rows: Sequence[PatchRow]) -> dict[int, Ranges]:
         (sign, [index for index, _ in run])
         for sign, run in groupby(enumerate(rows), key=lambda item: item[1].sign)
     ]
-    for (sign, removed), (next_sign, added) in zip(runs, runs[1:], strict=False):
+    for (sign, removed), (next_sign, added) in pairwise(runs):
         if sign != "-" or next_sign != "+" or len(removed) > pairs_left:
             continue
         for old, new in zip(removed, added, strict=False):

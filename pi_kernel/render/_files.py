@@ -49,7 +49,14 @@ def read_body(outcome: ToolOutcome, room: Room) -> Body | None:
     facts = [counted(n_lines, "line")]
     kind = f"{language}, {size(utf8_bytes(text))}." if language else f"{size(utf8_bytes(text))}."
     foot = [part for part in (where, kind, note) if part]
-    return Body(html=html, facts=facts, foot=foot, shows_arguments=True, shows_structured=True)
+    return Body(
+        html=html,
+        facts=facts,
+        foot=foot,
+        shows_arguments=True,
+        shows_structured=True,
+        shows_details=True,
+    )
 
 
 def write_body(outcome: ToolOutcome, room: Room) -> Body | None:
@@ -131,6 +138,5 @@ def _picture(outcome: ToolOutcome, images: Sequence[ImageContent]) -> Body:
         foot=foot,
         shows_arguments=True,
         shows_structured=True,
+        shows_details=True,
     )
-
-

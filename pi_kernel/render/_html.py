@@ -93,3 +93,5 @@ class Body:
     """Whether the body has all of the arguments."""
     shows_structured: bool = False
     """Whether the body is the structured content, or all that it says."""
+    shows_details: bool = False
+    """Whether the body has what the details say."""

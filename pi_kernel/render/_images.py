@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable
 
 from pi_kernel.protocol.content import ImageContent
-from pi_kernel.render import _style as style
 from pi_kernel.render._html import div, muted
-from pi_kernel.render._text import escape, in_one_line
+from pi_kernel.render._text import TIMES, attribute_text, in_one_line
 from pi_kernel.render.formats import size
 
 __all__ = ("image_facts", "image_html", "images_html")
@@ -52,7 +51,7 @@ def image_html(image: ImageContent, max_bytes: int) -> tuple[str, int]:
     if _BASE64.fullmatch(image.data) is None:
         return _note(f"{facts}. Its data is damaged."), 0
     source = f"data:{image.mime_type};base64,{image.data}"
-    picture = f'<img src="{source}" alt="{escape(facts)}" style="{LOOK}">'
+    picture = f'<img src="{source}" alt="{attribute_text(facts)}" style="{LOOK}">'
     return div("padding:8px 12px", picture), used
 
 
@@ -61,10 +60,10 @@ def _note(text: str) -> str:
 
 
 def image_facts(image: ImageContent) -> str:
-    """Return kind, size in pixels where it is known, and bytes: ``PNG, 960 × 420, 4.4 KB``."""
+    """Return kind, size in pixels where it is known, and bytes: ``PNG``, pixels, ``4.4 KB``."""
     kind = NAMES.get(image.mime_type) or in_one_line(image.mime_type, 40) or "Picture"
     pixels = _pixels(image)
-    shape = f", {pixels[0]} × {pixels[1]}" if pixels else ""
+    shape = f", {pixels[0]} {TIMES} {pixels[1]}" if pixels else ""
     return f"{kind}{shape}, {size(_n_bytes(image))}"
 
 
@@ -83,4 +82,3 @@ def _pixels(image: ImageContent) -> tuple[int, int] | None:
     if head[:4] == b"GIF8" and len(head) >= 10:  # noqa: PLR2004 - the end of the size
         return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
     return None
-

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pi_kernel.registry._plain import in_brief
 from pi_kernel.render._html import utf8_bytes
-from pi_kernel.render._text import ELLIPSIS, cut, escape, plain
+from pi_kernel.render._text import ELLIPSIS, cut, escape
 from pi_kernel.render.formats import count, counted, size
 
 __all__ = ("compact_value", "json_lines", "outline")
@@ -19,8 +19,13 @@ MAX_DEPTH_LEVELS = 12
 MAX_STRING_CHARS = 200
 MAX_KEY_CHARS = 100
 MAX_LINES = 400
+ONE_LINE_CHARS = 80
+"""An inner object or list up to this length has no lines of its own."""
 INDENT = "  "
-_SCALARS = (str, int, float, bool, type(None))
+_SCALARS: tuple[type[Any], ...] = (str, int, float, bool, type(None))
+# Their declared types keep what isinstance() tells of an Any from becoming a dict of unknowns.
+_OBJECT: tuple[type[Any], ...] = (Mapping,)
+_LIST: tuple[type[Any], ...] = (list, tuple)
 
 _write = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -31,35 +36,44 @@ def compact_value(value: Any, max_chars: int) -> str:
         return _write(cut(value, max_chars))
     if isinstance(value, int | float | None):
         return cut(_number(value), max_chars)
-    parts: list[str] = []
+    return cut("".join(text for text, _ in _start_of(value, max_chars)), max_chars)
+
+
+def _start_of(value: Any, max_chars: int) -> list[tuple[str, bool]]:
+    """Return the pieces of JSON on one line, at least ``max_chars`` characters if there are."""
+    pieces: list[tuple[str, bool]] = []
     room = max_chars
-    for part in _compact(value, 0):
-        parts.append(part)
-        room -= len(part)
+    for piece in _pieces(value, 0):
+        pieces.append(piece)
+        room -= len(piece[0])
         if room < 0:
             break
-    return cut("".join(parts), max_chars)
+    return pieces
 
 
-def _compact(value: Any, depth: int) -> Iterator[str]:
+def _pieces(value: Any, depth: int) -> Iterator[tuple[str, bool]]:
+    """Give the text piece by piece, and whether a piece is a key."""
     value = _plain(value)
     if depth > MAX_DEPTH_LEVELS:
-        yield ELLIPSIS
-    elif isinstance(value, Mapping):
-        yield "{"
-        for index, (key, item) in enumerate(cast("Mapping[Any, Any]", value).items()):
-            yield f"{', ' if index else ''}{_write(cut(str(key), MAX_KEY_CHARS))}: "
-            yield from _compact(item, depth + 1)
-        yield "}"
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        yield "["
-        for index, item in enumerate(cast("Sequence[Any]", value)):
+        yield ELLIPSIS, False
+    elif isinstance(value, _OBJECT):
+        yield "{", False
+        for index, (key, item) in enumerate(value.items()):
             if index:
-                yield ", "
-            yield from _compact(item, depth + 1)
-        yield "]"
+                yield ", ", False
+            yield _write(cut(str(key), MAX_KEY_CHARS)), True
+            yield ": ", False
+            yield from _pieces(item, depth + 1)
+        yield "}", False
+    elif isinstance(value, _LIST):
+        yield "[", False
+        for index, item in enumerate(value):
+            if index:
+                yield ", ", False
+            yield from _pieces(item, depth + 1)
+        yield "]", False
     else:
-        yield _scalar(value)
+        yield _scalar(value), False
 
 
 def json_lines(value: Any) -> tuple[list[str], bool]:
@@ -71,12 +85,12 @@ def json_lines(value: Any) -> tuple[list[str], bool]:
 
 def outline(value: Any) -> str:
     """Return in words what a value is: ``5 keys``, ``1,204 items``, ``a text of 1.2 KB``."""
-    if isinstance(value, Mapping):
-        return counted(len(cast("Mapping[Any, Any]", value)), "key")
+    if isinstance(value, _OBJECT):
+        return counted(len(value), "key")
     if isinstance(value, str):
         return f"a text of {size(utf8_bytes(value))}"
-    if isinstance(value, Sequence):
-        return counted(len(cast("Sequence[Any]", value)), "item")
+    if isinstance(value, _LIST):
+        return counted(len(value), "item")
     return "null" if value is None else type(value).__name__
 
 
@@ -89,20 +103,16 @@ class _Lines:
         """Add a value; ``before`` is HTML of the key, ``after`` of the comma."""
         value = _plain(value)
         start = INDENT * depth + before
-        if isinstance(value, Mapping):
-            items = cast("Mapping[Any, Any]", value)
-            pairs = ((f"<b>{escape(_write(cut(str(k), MAX_KEY_CHARS)))}</b>: ", v) for k, v in items.items())
-            self._group("{}", pairs, len(items), start=start, after=after, depth=depth)
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            sequence = cast("Sequence[Any]", value)
-            self._group(
-                "[]",
-                (("", item) for item in sequence),
-                len(sequence),
-                start=start,
-                after=after,
-                depth=depth,
-            )
+        short = _in_one_line(value) if depth and isinstance(value, (*_OBJECT, *_LIST)) else None
+        if short is not None:
+            self.html.append(start + short + after)
+        elif isinstance(value, _OBJECT):
+            names = (f"<b>{escape(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value)
+            named = zip(names, value.values(), strict=False)
+            self._group("{}", named, len(value), start=start, after=after, depth=depth)
+        elif isinstance(value, _LIST):
+            unnamed = (("", item) for item in value)
+            self._group("[]", unnamed, len(value), start=start, after=after, depth=depth)
         else:
             if isinstance(value, str) and len(value) > MAX_STRING_CHARS:
                 self.is_whole = False
@@ -118,7 +128,7 @@ class _Lines:
         after: str,
         depth: int,
     ) -> None:
-        opening, closing = brackets
+        opening, closing = brackets[0], brackets[1]
         if not n_items:
             self.html.append(start + brackets + after)
             return
@@ -137,9 +147,17 @@ class _Lines:
         self.html.append(INDENT * depth + closing + after)
 
 
+def _in_one_line(value: Any) -> str | None:
+    """Return HTML of an object or list that is short enough for one line, else None."""
+    pieces = _start_of(value, ONE_LINE_CHARS)
+    if sum(len(text) for text, _ in pieces) > ONE_LINE_CHARS:
+        return None
+    return "".join(f"<b>{escape(text)}</b>" if is_key else escape(text) for text, is_key in pieces)
+
+
 def _plain(value: Any) -> Any:
     """Return a value that is JSON on its surface."""
-    if isinstance(value, (*_SCALARS, dict, list, tuple)):
+    if isinstance(value, (*_SCALARS, *_OBJECT, *_LIST)):
         return value
     try:
         return in_brief(value)[0]
@@ -151,7 +169,9 @@ def _scalar(value: Any) -> str:
     if isinstance(value, str):
         if len(value) <= MAX_STRING_CHARS:
             return _write(value)
-        return f"{_write(value[:MAX_STRING_CHARS])[:-1]}{ELLIPSIS}\" ({count(len(value))} characters)"
+        return (
+            f'{_write(value[:MAX_STRING_CHARS])[:-1]}{ELLIPSIS}" ({count(len(value))} characters)'
+        )
     return _number(value)
 
 

@@ -26,14 +26,14 @@ Convert = Callable[[Sequence[str]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Lines of a text that may be shown."""
+    """Lines of a text that may be shown: its first ones, or its last."""
 
     lines: list[str]
-    first: int
-    """Index of the first of them in the text."""
     total: int
+    """How many lines the whole text has."""
     n_bytes: int
     """Of the whole text."""
+    from_end: bool = False
 
 
 def escape_lines(lines: Sequence[str]) -> list[str]:
@@ -46,23 +46,21 @@ def pick_lines(text: str, *, from_end: bool = False) -> Picked:
 
     A newline at the end does not begin a line.
     """
-    total = text.count("\n") + (not text.endswith("\n"))
     if not text:
-        return Picked([], 0, 0, 0)
+        return Picked([], 0, 0, from_end)
+    total = text.count("\n") + (not text.endswith("\n"))
     n_bytes = utf8_bytes(text)
+    is_cut = len(text) > MAX_CHARS
     if from_end:
-        part = text[-MAX_CHARS:] if len(text) > MAX_CHARS else text
-        lines = part.removesuffix("\n").split("\n")
-        if len(part) < len(text):
+        lines = text[-MAX_CHARS:].removesuffix("\n").split("\n")
+        if is_cut:
             # The first one may lack its beginning.
             lines = lines[1:] or [text.removesuffix("\n").rpartition("\n")[2]]
-        lines = lines[-MAX_LINES:]
-        return Picked(lines, total - len(lines), total, n_bytes)
-    part = text[:MAX_CHARS]
-    lines = part.removesuffix("\n").split("\n")
-    if len(part) < len(text):
+        return Picked(lines[-MAX_LINES:], total, n_bytes, from_end)
+    lines = text[:MAX_CHARS].removesuffix("\n").split("\n")
+    if is_cut:
         lines = lines[:-1] or [text.partition("\n")[0]]
-    return Picked(lines[:MAX_LINES], 0, total, n_bytes)
+    return Picked(lines[:MAX_LINES], total, n_bytes)
 
 
 def shown_lines(
@@ -71,7 +69,6 @@ def shown_lines(
     *,
     convert: Convert = escape_lines,
     visible: int,
-    from_end: bool = False,
     look: str = style.PRE,
 ) -> tuple[str, str]:
     """Return HTML of the lines, and a sentence about what is missing, which may be empty.
@@ -80,43 +77,44 @@ def shown_lines(
         picked: The lines.
         room: What they may use; it shrinks.
         convert: Makes HTML of them.
-        visible: How many are seen before anything is opened.
-        from_end: Whether the last lines are the ones to see.
+        visible: How many are seen before anything is opened; the last ones if these were picked.
         look: The style of the text.
     """
-    html = converted(picked.lines, convert)
-    if from_end:
-        html.reverse()
     room.left -= FRAME_BYTES
-    kept: list[str] = []
-    for line in html:
-        if not room.take(line + "\n"):
-            if not kept:
-                kept = shorter(picked.lines[-1 if from_end else 0], room)
-            break
-        kept.append(line)
-    at_once, folded = kept[:visible], kept[visible:]
+    kept = _fitting(picked, convert, room)
+    which = "earlier" if picked.from_end else "more"
     missing = picked.total - len(kept)
     note = ""
     if missing:
-        which = "earlier" if from_end else "more"
         are = "is" if missing == 1 else "are"
-        note = (
-            f"{counted(missing, f'{which} line')} {are} not kept here; {size(picked.n_bytes)} in all."
-        )
+        lines = counted(missing, f"{which} line")
+        note = f"{lines} {are} not kept here; {size(picked.n_bytes)} in all."
     if not kept:
         return "", note
-    if from_end:
-        at_once.reverse()
-        folded.reverse()
-        before = fold(_label(len(folded), "earlier"), pre(folded, look)) if folded else ""
-        return before + pre(at_once, look), note
-    after = fold(_label(len(folded), "more"), pre(folded, look)) if folded else ""
-    return pre(at_once, look) + after, note
+    n_folded = max(0, len(kept) - visible)
+    label = counted(n_folded, f"{which} line")
+    if picked.from_end:
+        before = fold(label, pre(kept[:n_folded], look)) if n_folded else ""
+        return before + pre(kept[n_folded:], look), note
+    after = fold(label, pre(kept[visible:], look)) if n_folded else ""
+    return pre(kept[:visible], look) + after, note
 
 
-def _label(n: int, which: str) -> str:
-    return counted(n, f"{which} line")
+def _fitting(picked: Picked, convert: Convert, room: Room) -> list[str]:
+    """Return HTML of the lines that fit, in order."""
+    html = converted(picked.lines, convert)
+    if picked.from_end:
+        html.reverse()
+    kept: list[str] = []
+    for line in html:
+        if not room.take(line + "\n"):
+            break
+        kept.append(line)
+    if html and not kept:
+        kept = _shorter(picked.lines[-1 if picked.from_end else 0], room)
+    if picked.from_end:
+        kept.reverse()
+    return kept
 
 
 def converted(lines: Sequence[str], convert: Convert) -> list[str]:
@@ -133,8 +131,8 @@ def more(rest: str) -> str:
     return span(TAG, f"… {size(utf8_bytes(rest))} more")
 
 
-def shorter(line: str, room: Room) -> list[str]:
-    """Return the beginning of a line that does not fit as a whole; empty when not even that fits."""
+def _shorter(line: str, room: Room) -> list[str]:
+    """Return the beginning of a line that does not fit; empty when not even that fits."""
     for n_chars in SHORTER_LINE_CHARS:
         html = escape(line[:n_chars]) + more(line[n_chars:])
         if room.take(html):

@@ -18,7 +18,7 @@ _NUMBERED = re.compile(r"([-+ ])(?: *(\d{1,9})(?: |$)| +\.\.\.$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class PatchRow:
-    """One row; ``@`` stands for unchanged lines between hunks, ``\\`` for a missing newline."""
+    r"""One row; ``@`` stands for unchanged lines between hunks, ``\`` for a missing newline."""
 
     sign: Sign
     text: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pi_kernel.registry.definition import ToolDefinition
@@ -59,34 +60,58 @@ class ReachOf:
         return Reach(model, scripts, self._why(tool, model, scripts))
 
     def _why(self, tool: ToolDefinition, model: str, scripts: str) -> str:
-        if tool.exposure == "hidden":
-            return (
-                "Its exposure is hidden, so nothing can call it."
-                " Register it again with another exposure to bring it back."
-            )
-        if SWITCHED_OFF in (model, scripts):
+        if tool.exposure != "hidden" and SWITCHED_OFF in (model, scripts):
             return "It is switched off at the moment: its is_enabled() says no."
-        cells = f"Your cells call it with {code_of(tool)}."
-        if tool.exposure == "model-only":
-            if model == "yes":
-                return f"Its exposure is model-only, so scripts and other tools cannot call it. {cells}"
-            return f"Its exposure is model-only and it is not active. {cells} {activate(tool)}"
-        if tool.exposure == "direct":
-            if model == "yes":
-                return f"It is active, so the model, scripts and other tools can call it. {cells}"
-            return (
-                "It is registered but not active, so only your cells can call it,"
-                f" with {code_of(tool)}. {activate(tool)}"
-            )
-        start = f"Its exposure is {tool.exposure}: scripts and other tools can call it."
-        if model == "yes":
-            return f"{start} It is active, so the model can call it too. {cells}"
-        if tool.exposure == "deferred":
-            found = f"The model gets it when it finds it with {SEARCH}"
-            if model == "no":
-                found += f', which is not active: ctx.session.set_active(["+{SEARCH}"])'
-            return f"{start} {found}. {cells}"
-        return f'{start} {cells} To offer it to the model as well, set exposure="direct".'
+        return _REASONS[tool.exposure](tool, model)
+
+
+def _hidden(_tool: ToolDefinition, _model: str) -> str:
+    return (
+        "Its exposure is hidden, so nothing can call it."
+        " Register it again with another exposure to bring it back."
+    )
+
+
+def _direct(tool: ToolDefinition, model: str) -> str:
+    if model == "yes":
+        return f"It is active, so the model, scripts and other tools can call it. {cells(tool)}"
+    return f"It is not active, so only your cells can call it: {code_of(tool)}. {activate(tool)}"
+
+
+def _model_only(tool: ToolDefinition, model: str) -> str:
+    start = "Its exposure is model-only, so scripts and other tools cannot call it."
+    return f"{start} {cells(tool)}" + ("" if model == "yes" else f" {activate(tool)}")
+
+
+def _codemode(tool: ToolDefinition, model: str) -> str:
+    start = "Its exposure is codemode: scripts and other tools can call it."
+    if model == "yes":
+        return f"{start} It is active, so the model can call it too. {cells(tool)}"
+    return f'{start} {cells(tool)} To offer it to the model as well, set exposure="direct".'
+
+
+def _deferred(tool: ToolDefinition, model: str) -> str:
+    start = "Its exposure is deferred: scripts and other tools can call it."
+    if model == "yes":
+        return f"{start} It is active, so the model can call it too. {cells(tool)}"
+    found = f"The model can call it once it has found it with {SEARCH}"
+    if model == "no":
+        found += f', which is not active: ctx.session.set_active(["+{SEARCH}"])'
+    return f"{start} {found}. {cells(tool)}"
+
+
+_REASONS: dict[str, Callable[[ToolDefinition, str], str]] = {
+    "direct": _direct,
+    "model-only": _model_only,
+    "codemode": _codemode,
+    "deferred": _deferred,
+    "hidden": _hidden,
+}
+
+
+def cells(tool: ToolDefinition) -> str:
+    """Return how a cell calls the tool, as a sentence."""
+    return f"Your cells call it with {code_of(tool)}."
 
 
 def code_of(tool: ToolDefinition) -> str:
@@ -103,6 +128,3 @@ def activate(tool: ToolDefinition) -> str:
     """Return how the tool becomes active."""
     name = in_one_line(tool.name, MAX_NAME_CHARS)
     return f'To activate it: ctx.session.set_active(["+{name}"]).'
-
-
-

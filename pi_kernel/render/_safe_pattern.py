@@ -8,6 +8,7 @@ not marked.
 from __future__ import annotations
 
 import re
+
 __all__ = ("safe_pattern",)
 
 MAX_PATTERN_CHARS = 300
@@ -17,7 +18,7 @@ MAX_CHOICES = 6
 """Optional parts and alternatives inside of groups: each may double the cost."""
 MAX_CHOICES_WITH_ALL_REPEATS = 1
 MAX_BRANCHES = 40
-_TOKEN = re.compile(
+_PIECE = re.compile(
     r"\\."  # an escape
     r"|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]"  # a class
     r"|\(\?(?:P<\w+>|<\w+>|:|[is]+\)|[is]+:)|\("  # a group, named, without number or with flags
@@ -48,27 +49,35 @@ def safe_pattern(pattern: str, *, literal: bool, ignore_case: bool) -> re.Patter
 def _is_cheap(pattern: str) -> bool:
     repeats = choices = branches = depth = 0
     previous = ""
-    for token in _TOKEN.findall(pattern):
-        if token in ("*", "+") or (token[0] == "{" and token[-1] == "}"):
-            # A repeated group may match one text in many ways, a repeated repeat even more.
-            if previous in ("", ")", "*", "+", "?") or previous[0] == "{":
-                return False
+    for piece in _PIECE.findall(pattern):
+        if _is_refused(piece, previous):
+            return False
+        if _is_repeat(piece):
             repeats += 1
-        elif token == "?":
-            if previous == "(":  # looks around, or depends on a group
-                return False
+        elif piece == "?":
             choices += previous not in ("*", "+")
-        elif token == "|":
+        elif piece == "|":
             branches += depth == 0
             choices += depth > 0
-        elif token[0] == "\\" and token[-1].isdigit():  # refers back to a group
-            return False
-        elif token[0] == "[" and _UNCLEAR_SET.search(token, 1):
-            return False
-        elif token == ")":
+        elif piece == ")":
             depth -= 1
-        elif token[0] == "(" and token[-1] != ")":
+        elif piece[0] == "(" and piece[-1] != ")":
             depth += 1
-        previous = token
+        previous = piece
     allowed = MAX_CHOICES if repeats < MAX_REPEATS else MAX_CHOICES_WITH_ALL_REPEATS
     return repeats <= MAX_REPEATS and choices <= allowed and branches <= MAX_BRANCHES
+
+
+def _is_repeat(piece: str) -> bool:
+    return piece in ("*", "+") or (piece[0] == "{" and piece[-1] == "}")
+
+
+def _is_refused(piece: str, previous: str) -> bool:
+    if _is_repeat(piece):
+        # A repeated group may match one text in many ways, a repeated repeat even more.
+        return previous in ("", ")", "?") or _is_repeat(previous)
+    if piece == "?":  # after a bracket: looks around, or depends on a group
+        return previous == "("
+    if piece[0] == "\\":  # refers back to a group
+        return piece[-1].isdigit()
+    return piece[0] == "[" and _UNCLEAR_SET.search(piece, 1) is not None

@@ -10,7 +10,7 @@ import re
 from html.parser import HTMLParser
 
 from pi_kernel.render import _style as style
-from pi_kernel.render._text import escape
+from pi_kernel.render._text import attribute_text, escape
 
 __all__ = ("MAX_CHARS", "sanitized")
 
@@ -22,7 +22,9 @@ _KEPT = frozenset(
 )
 _VOID = frozenset({"br", "img"})
 _RENAMED = {"strong": "b", "em": "i", "h1": "b", "h2": "b", "h3": "b", "h4": "b", "h5": "b"}
-_BLOCKS = frozenset({"p", "li", "ul", "ol", "section", "article", "figure", "blockquote", "dl", "dd"})
+_BLOCKS = frozenset(
+    {"p", "li", "ul", "ol", "section", "article", "figure", "blockquote", "dl", "dd"}
+)
 _MONO = frozenset({"code", "kbd", "samp", "tt"})
 _DROPPED = frozenset(
     {"script", "style", "template", "iframe", "object", "svg", "math", "noscript"}
@@ -129,7 +131,7 @@ def _attributes(tag: str, values: dict[str, str | None], look: str) -> str:
         source = values.get("src") or ""
         if _SOURCE.fullmatch(source) is None:
             return ""
-        text = f' src="{source}" alt="{escape(values.get("alt") or "")}"'
+        text = f' src="{source}" alt="{attribute_text(values.get("alt") or "")}"'
         look = "max-width:100%"
     kept = ";".join(filter(None, (look, _safe_style(values.get("style") or ""))))
     return f'{text} style="{kept}"' if kept else text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pi_kernel.render._json import compact_value
 from pi_kernel.render._text import cut
@@ -27,6 +27,9 @@ _NAMES = {
 }
 
 Schema = Mapping[str, Any]
+# Their declared types keep what isinstance() tells of an Any from becoming a dict of unknowns.
+_OBJECT: tuple[type[Any], ...] = (Mapping,)
+_LIST: tuple[type[Any], ...] = (list, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +52,25 @@ class Parameter:
 
 def parameters_of(schema: Any) -> list[Parameter]:
     """Return the parameters of a tool's schema, the required ones first."""
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(properties, Mapping):
+    properties: Any = schema.get("properties") if isinstance(schema, _OBJECT) else None
+    if not isinstance(properties, _OBJECT):
         return []
-    given: Any = cast("Schema", schema).get("required")
-    required = cast("list[Any]", given) if isinstance(given, list | tuple) else []
-    found = list(_parameters(cast("Schema", properties), cast("Schema", schema), required))
+    given = schema.get("required")
+    required = list(given) if isinstance(given, _LIST) else []
+    found = [_parameter(str(name), properties[name], schema, required) for name in properties]
     return sorted(found, key=lambda parameter: not parameter.is_required)
 
 
-def _parameters(properties: Schema, root: Schema, required: list[Any]) -> Iterator[Parameter]:
-    for name, described in properties.items():
-        part = cast("Schema", described) if isinstance(described, Mapping) else {}
-        text = part.get("description")
-        has_default = part.get("default") is not None
-        yield Parameter(
-            name=str(name),
-            type=cut(type_name(described, root), MAX_TYPE_CHARS),
-            is_required=name in required,
-            default=compact_value(part["default"], MAX_DEFAULT_CHARS) if has_default else None,
-            description=text if isinstance(text, str) else "",
-        )
+def _parameter(name: str, given: Any, root: Schema, required: list[Any]) -> Parameter:
+    part: Schema = given if isinstance(given, _OBJECT) else {}
+    text, default = part.get("description"), part.get("default")
+    return Parameter(
+        name=name,
+        type=cut(type_name(given, root), MAX_TYPE_CHARS),
+        is_required=name in required,
+        default=None if default is None else compact_value(default, MAX_DEFAULT_CHARS),
+        description=text if isinstance(text, str) else "",
+    )
 
 
 def type_name(schema: Any, root: Schema | None = None, depth: int = 0) -> str:
@@ -84,9 +85,8 @@ def type_name(schema: Any, root: Schema | None = None, depth: int = 0) -> str:
         >>> type_name({"type": "array", "items": {"type": ["string", "null"]}})
         'list[str | None]'
     """
-    if not isinstance(schema, Mapping) or depth > MAX_DEPTH_LEVELS:
+    if not isinstance(schema, _OBJECT) or depth > MAX_DEPTH_LEVELS:
         return ANYTHING
-    schema = cast("Schema", schema)
     if "enum" in schema or "const" in schema:
         choices = schema.get("enum", [schema.get("const")])
         return _any_of([compact_value(choice, MAX_DEFAULT_CHARS) for choice in _list(choices)])
@@ -96,15 +96,15 @@ def type_name(schema: Any, root: Schema | None = None, depth: int = 0) -> str:
         if key in schema:
             return _any_of([type_name(part, root, depth + 1) for part in _list(schema[key])])
     kinds = schema.get("type")
-    if kinds == "array" and isinstance(schema.get("items"), Mapping):
+    if kinds == "array" and "items" in schema:
         return f"list[{type_name(schema['items'], root, depth + 1)}]"
-    if isinstance(kinds, str):
-        return _NAMES.get(kinds, kinds)
     return _any_of([_NAMES.get(str(kind), str(kind)) for kind in _list(kinds)])
 
 
 def _list(value: Any) -> list[Any]:
-    return list(cast("list[Any]", value)[: MAX_CHOICES + 1]) if isinstance(value, list) else []
+    if isinstance(value, _LIST):
+        return list(value[: MAX_CHOICES + 1])
+    return [] if value is None else [value]
 
 
 def _any_of(names: list[str]) -> str:
@@ -118,8 +118,8 @@ def _referred(reference: str, root: Schema) -> str:
     """Return the name that a reference leads to: a record's own, or the type of a plain one."""
     name = reference.rpartition("/")[2]
     for key in ("$defs", "definitions"):
-        known = root.get(key)
-        target = cast("Schema", known).get(name) if isinstance(known, Mapping) else None
-        if isinstance(target, Mapping) and "properties" not in target and "$ref" not in target:
+        known: Any = root.get(key)
+        target: Any = known.get(name) if isinstance(known, _OBJECT) else None
+        if isinstance(target, _OBJECT) and "properties" not in target and "$ref" not in target:
             return type_name(target, None, MAX_DEPTH_LEVELS)
     return name or ANYTHING

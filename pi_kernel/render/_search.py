@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Body, Room, div, muted, span, utf8_bytes
@@ -63,11 +62,9 @@ def grep_body(outcome: ToolOutcome, room: Room) -> Body | None:
         ignore_case=outcome.args.get("ignoreCase") is True,
     )
     lines = list(_grep_lines(files, marker))
-    picked = Picked(lines, 0, len(lines), utf8_bytes(text))
-    html, note = shown_lines(
-        picked, room, convert=lambda given: list(given), visible=VISIBLE_GREP_ROWS
-    )
-    return Body(html=html, facts=facts, foot=sentences(notice, note))
+    picked = Picked(lines, len(lines), utf8_bytes(text))
+    html, note = shown_lines(picked, room, convert=list, visible=VISIBLE_GREP_ROWS)
+    return Body(html=html, facts=facts, foot=sentences(notice, note), shows_details=True)
 
 
 def find_body(outcome: ToolOutcome, room: Room) -> Body | None:
@@ -88,7 +85,7 @@ def _names(outcome: ToolOutcome, room: Room, noun: str, plural: str | None = Non
     html, note = shown_lines(picked, room, convert=_name_lines, visible=VISIBLE_NAMES)
     more = "+" if notice else ""
     fact = counted(picked.total, noun, plural).replace(" ", f"{more} ", 1)
-    return Body(html=html, facts=[fact], foot=sentences(notice, note))
+    return Body(html=html, facts=[fact], foot=sentences(notice, note), shows_details=True)
 
 
 def _name_lines(lines: Sequence[str]) -> list[str]:
@@ -163,5 +160,3 @@ def _marked(text: str, marker: re.Pattern[str] | None) -> str:
             parts += (escape(text[position : match.start()]), span(style.MARK, escape(match[0])))
             position = match.end()
     return "".join([*parts, escape(text[position:])])
-
-

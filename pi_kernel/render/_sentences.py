@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 from pi_kernel.render._text import cut, in_one_line
 from pi_kernel.render.formats import duration
@@ -108,7 +108,7 @@ def _place(traceback: TracebackType | None) -> str:
     place = ""
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        module = cast("dict[str, Any]", traceback.tb_frame.f_globals).get("__name__", "")
+        module = traceback.tb_frame.f_globals.get("__name__", "")
         if isinstance(module, str) and not module.startswith("pi_kernel."):
             file = PurePath(code.co_filename).name
             place = f"{code.co_name}, {file}, line {traceback.tb_lineno}"

@@ -34,7 +34,7 @@ def shell_body(outcome: ToolOutcome, room: Room) -> Body | None:
     """Return the output of a command."""
     command = outcome.args.get("command")
     is_short = isinstance(command, str) and len(command) <= MAX_SHORT_CHARS
-    body = Body(shows_arguments=is_short and "\n" not in command)
+    body = Body(shows_arguments=is_short and "\n" not in str(command), shows_details=True)
     text = shell_output(outcome)
     if text in ("", NO_OUTPUT):
         body.html = div("padding:8px 12px;opacity:0.75", NO_OUTPUT)
@@ -46,11 +46,9 @@ def shell_body(outcome: ToolOutcome, room: Room) -> Body | None:
         whole = cast("Mapping[str, Any]", truncation)
         lines, n_bytes = whole.get("totalLines"), whole.get("totalBytes")
         if isinstance(lines, int) and isinstance(n_bytes, int) and lines >= picked.total:
-            picked = Picked(picked.lines, lines - len(picked.lines), lines, n_bytes)
+            picked = Picked(picked.lines, lines, n_bytes, from_end=True)
             body.foot.append(f"{counted(lines, 'line')}, {size(n_bytes)}.")
-    body.html, note = shown_lines(
-        picked, room, convert=ansi_lines, visible=VISIBLE_LINES, from_end=True
-    )
+    body.html, note = shown_lines(picked, room, convert=ansi_lines, visible=VISIBLE_LINES)
     if note:
         body.foot = [note]
     path = details.get("fullOutputPath")

@@ -14,7 +14,7 @@ from pi_kernel.registry._tables import Column, open_table
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Body, Room, div
 from pi_kernel.render._json import compact_value
-from pi_kernel.render._text import cut, escape, in_one_line
+from pi_kernel.render._text import TIMES, cut, escape, in_one_line
 from pi_kernel.render.formats import count, counted
 
 __all__ = ("table_body",)
@@ -28,8 +28,9 @@ MAX_DECIMALS = 6
 _TIME = re.compile("date|time", re.IGNORECASE)
 MIDNIGHT = "T00:00:00"
 WRITTEN_OUT_BELOW = 1e15
-TABLE = f"border-collapse:collapse;border:0;margin:4px 0;{style.MONO};line-height:18px"
-CELL = "padding:2px 12px;border:0;background:transparent;white-space:pre;vertical-align:middle"
+EMPTY = "padding:8px 12px;opacity:0.75"
+TABLE = f"border-collapse:collapse;border:0;margin:4px 0;table-layout:auto;{style.MONO}"
+CELL = "padding:2px 12px;border:0;background:transparent;white-space:pre;line-height:18px"
 RULE = "border-top:1px solid rgba(128,128,128,0.20)"
 TYPE = "opacity:0.75;font-size:11px;font-weight:normal"
 
@@ -59,14 +60,19 @@ def table_body(value: Any, room: Room) -> Body | None:
     labels = [_shown(column, spans, is_label=True) for column in table.index[:2]]
     shown = [*(labels or [_positions(spans)]), *(_shown(column, spans) for column in columns)]
     facts = [counted(n_rows, "row")]
-    body = Body(facts=facts, shows_arguments=False)
-    shape = f"{counted(n_rows, 'row')} × {counted(len(table.columns), 'column')}."
+    body = Body(facts=facts)
+    shape = f"{counted(n_rows, 'row')} {TIMES} {counted(len(table.columns), 'column')}."
+    if table.is_single:
+        shape = f"{counted(n_rows, 'value')}."
     foot = [f"{table.title[:MAX_NAME_CHARS]}, {shape}"]
     if len(columns) < len(table.columns):
         foot.append(f"The first {len(columns)} columns are shown.")
     gap = len(spans) > 1
     if gap:
         foot.append(f"{count(n_rows - HEAD_ROWS - TAIL_ROWS)} rows between are not shown.")
+    if not n_rows and not columns:
+        body.html, body.foot = div(EMPTY, "Empty table."), foot
+        return body
     html = _html(shown, gap_after=HEAD_ROWS if gap else None)
     if not room.take(html):
         return None
@@ -154,9 +160,7 @@ def _align(column: _Shown) -> str:
 
 def _head(column: _Shown) -> str:
     dtype = f'<br><span style="{TYPE}">{escape(column.dtype)}</span>' if column.dtype else ""
-    return (
-        f'<th style="{CELL};{_align(column)};font-weight:bold">{escape(column.name)}{dtype}</th>'
-    )
+    return f'<th style="{CELL};{_align(column)};font-weight:bold">{escape(column.name)}{dtype}</th>'
 
 
 def _value(column: _Shown, cell: str | None) -> str:

@@ -10,10 +10,24 @@ import html
 import re
 from collections.abc import Iterator
 
-__all__ = ("ESCAPES", "TAG", "cut", "escape", "in_one_line", "line_of", "plain", "strip_escapes")
+__all__ = (
+    "ELLIPSIS",
+    "ESCAPES",
+    "TAG",
+    "TIMES",
+    "attribute_text",
+    "cut",
+    "escape",
+    "in_one_line",
+    "line_of",
+    "plain",
+    "strip_escapes",
+)
 
 LINE_END = "⏎ "
 ELLIPSIS = "…"
+TIMES = "\u00d7"
+"""Between the sides of a picture or a table."""
 TAG = "background:rgba(128,128,128,0.30);border-radius:3px;padding:0 3px;font-size:11px"
 FAINT_LINE_END = f'<span style="opacity:0.65">{LINE_END}</span>'
 
@@ -52,6 +66,11 @@ def plain(text: str) -> str:
     if _HIDDEN.search(text) is None:
         return text
     return "".join(f"[{piece}]" if is_hidden else piece for piece, is_hidden in _pieces(text))
+
+
+def attribute_text(text: str) -> str:
+    """Return the text for a quoted attribute, where there can be no tags."""
+    return html.escape(plain(text))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

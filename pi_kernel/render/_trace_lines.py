@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pi_kernel.render._status import word_of
 
-__all__ = ("CallLine", "Gap", "TraceNodeLike", "flatten", "shown_items")
+__all__ = ("EDGE_ROWS", "CallLine", "Gap", "TraceNodeLike", "flatten", "shown_items")
 
 EDGE_ROWS = 100
 """Of the beginning and of the end."""
@@ -21,10 +21,12 @@ class TraceNodeLike(Protocol):
     @property
     def call(self) -> Any:
         """What is known of the call: ``id``, ``tool``, ``args``, ``status``, times, the result."""
+        ...
 
     @property
     def children(self) -> Sequence[TraceNodeLike]:
         """The calls it made."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from pi_kernel.render._html import Room, div, muted, pre, span, utf8_bytes
 from pi_kernel.render._json import compact_value
 from pi_kernel.render._lines import pick_lines
 from pi_kernel.render._status import time_of, word_html
-from pi_kernel.render._text import cut, escape, in_one_line, line_of, strip_escapes
-from pi_kernel.render._trace_lines import CallLine, Gap, shown_items, wanted
+from pi_kernel.render._text import ELLIPSIS, cut, escape, in_one_line, line_of, strip_escapes
+from pi_kernel.render._trace_lines import EDGE_ROWS, CallLine, Gap, shown_items, wanted
 from pi_kernel.render.formats import count, counted, duration
 
 __all__ = ("gap_text", "trace_table")
@@ -22,19 +22,29 @@ __all__ = ("gap_text", "trace_table")
 MAX_ROWS_WITH_BARS = 40
 INDENT_PX, MAX_INDENTS, MARKER_PX = 16, 10, 16
 MAX_NAME_CHARS = 60
-MAX_LINE_CHARS = 56
-MAX_RESULT_LINES = 8
-MAX_RESULT_LINE_CHARS = 200
+MAX_LABEL_CHARS, MIN_ARGUMENT_CHARS = 52, 16
+MAX_RESULT_LINES = 6
+MAX_RESULT_LINE_CHARS = 160
 MAX_ARGUMENT_CHARS = 500
-FRAME_BYTES = 1_200
+FRAME_BYTES = 1_500
 GAP_BYTES = 150
-MIN_BAR_PERCENT = 0.6
+MIN_BAR_PERCENT = 1.2
 MS_PER_SECOND = 1_000
 TABLE = "border-collapse:collapse;border:0;margin:4px 0;width:100%;table-layout:auto;font-size:12px"
-FULL_CELL = "padding:1px 8px;border:0;background:transparent;white-space:nowrap;vertical-align:top"
+FULL_CELL = (
+    "padding:1px 8px;border:0;background:transparent;white-space:nowrap;vertical-align:top;"
+    "line-height:18px"
+)
 LEAN_CELL = "padding:1px 8px"
-DETAILS = "padding:0 0 2px 16px;white-space:normal;opacity:0.75"
-RESULT = f"{style.PROSE};width:0;min-width:100%".replace("padding:8px 12px", "padding:0 0 6px 16px")
+BAR_CELL = (
+    "padding:6px 8px 0 8px;border:0;background:transparent;vertical-align:top;font-size:0;"
+    "text-align:left;width:38%;min-width:140px"
+)
+DETAILS = (
+    f"margin:0;padding:0 0 6px 16px;background:transparent;border:0;{style.MONO};line-height:18px;"
+    "white-space:pre-wrap;width:0;min-width:100%"
+)
+"""Takes the width of the column instead of making it wider."""
 BLUE, RED = "rgba(66,133,220,0.75)", "rgba(229,72,77,0.75)"
 GREY, AMBER = "rgba(128,128,128,0.60)", "rgba(214,150,20,0.60)"
 
@@ -63,7 +73,10 @@ def trace_table(lines: Sequence[CallLine], room: Room) -> tuple[str, int]:
     look = _Look(clock_of(lines) if is_full else None, is_full)
     room.left -= FRAME_BYTES
     plain_rows = {index: _row(lines[index], look, "") for index in wanted(lines)}
-    sizes = {index: utf8_bytes(row) + MARKER_PX for index, row in plain_rows.items()}
+    # A row between the edges may come with a gap before it.
+    sizes = {
+        index: utf8_bytes(row) + gap_bytes(index, len(lines)) for index, row in plain_rows.items()
+    }
     items = list(shown_items(lines, sizes, room.left))
     left_out = sum(item.n_calls for item in items if isinstance(item, Gap))
     rows = {id(lines[index]): row for index, row in plain_rows.items()}
@@ -91,6 +104,11 @@ def trace_table(lines: Sequence[CallLine], room: Room) -> tuple[str, int]:
         body.append(rows[id(item)])
     table = f'<table style="{TABLE}">{_head(look)}<tbody>{"".join(body)}</tbody></table>'
     return div("overflow:auto", table), left_out
+
+
+def gap_bytes(index: int, n_lines: int) -> int:
+    """Return what must be kept free for a gap before a line."""
+    return GAP_BYTES if EDGE_ROWS <= index < n_lines - EDGE_ROWS else 0
 
 
 def gap_text(gap: Gap) -> str:
@@ -139,7 +157,7 @@ def _row(line: CallLine, look: _Look, details: str) -> str:
     """Return a row; its beginning is the same with and without details, but for the marker."""
     call = line.call
     indent = INDENT_PX * min(line.depth, MAX_INDENTS)
-    name, arguments = name_and_arguments(call)
+    name, arguments = name_and_arguments(line)
     label = f"<b>{escape(name)}</b> {line_of(arguments)}" if arguments else f"<b>{escape(name)}</b>"
     if look.is_full:
         label = span(style.MONO, label)
@@ -149,6 +167,8 @@ def _row(line: CallLine, look: _Look, details: str) -> str:
     else:
         left += MARKER_PX
     first = f"{look.cell.replace('1px 8px', f'1px 8px 1px {left}px')};text-align:left"
+    if not look.is_full:
+        first += ";line-height:18px"
     word = word_html(call.status, line.word, quiet=True)
     time = escape(time_of(call.status, call.duration_ms))
     cells = [
@@ -158,15 +178,17 @@ def _row(line: CallLine, look: _Look, details: str) -> str:
     ]
     if look.clock is not None:
         bar = _bar(call, look.clock)
-        cells.append(f'<td style="{look.cell};width:38%;font-size:0">{bar}</td>')
+        cells.append(f'<td style="{BAR_CELL}">{bar}</td>')
     background = ' style="background:transparent"' if look.is_full else ""
     return f"<tr{background}>{''.join(cells)}</tr>"
 
 
-def name_and_arguments(call: Any) -> tuple[str, str]:
-    """Return a call's tool and its arguments, both on one line."""
+def name_and_arguments(line: CallLine) -> tuple[str, str]:
+    """Return a call's tool and its arguments, both on one line; deeper ones have less room."""
+    call = line.call
     name = in_one_line(call.tool, MAX_NAME_CHARS)
-    return name, call_line(call.tool, call.args, None, max_chars=MAX_LINE_CHARS)
+    room = MAX_LABEL_CHARS - len(name) - 2 * min(line.depth, MAX_INDENTS)
+    return name, call_line(call.tool, call.args, None, max_chars=max(room, MIN_ARGUMENT_CHARS))
 
 
 def _bar(call: Any, clock: Clock) -> str:
@@ -197,16 +219,14 @@ def _details(line: CallLine) -> str:
         facts.append(f"started {call.started_at.astimezone():%H:%M:%S}")
     if call.queued_ms:
         facts.append(f"{duration(call.queued_ms)} queued")
-    parts: list[str] = []
-    if call.args:
-        parts.append(escape(compact_value(call.args, MAX_ARGUMENT_CHARS)))
+    lines = [muted(", ".join(facts))]
+    if name_and_arguments(line)[1].endswith(ELLIPSIS):
+        lines.append(muted(compact_value(call.args, MAX_ARGUMENT_CHARS)))
     picked = pick_lines(call.text)
-    parts += [
+    lines += [
         escape(cut(strip_escapes(text), MAX_RESULT_LINE_CHARS))
         for text in picked.lines[:MAX_RESULT_LINES]
     ]
     if picked.total > MAX_RESULT_LINES:
-        parts.append(muted(counted(picked.total - MAX_RESULT_LINES, "more line")))
-    return div(DETAILS, escape(", ".join(facts))) + (pre(parts, RESULT) if parts else "")
-
-
+        lines.append(muted(counted(picked.total - MAX_RESULT_LINES, "more line")))
+    return pre(lines, DETAILS)

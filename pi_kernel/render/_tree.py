@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pi_kernel.protocol.calls import MAX_RECORDED_CALLS, NestedToolCallRecord
 from pi_kernel.render import _style as style
 from pi_kernel.render._arguments import call_line
-from pi_kernel.render._html import Room, div, mono, muted, span
+from pi_kernel.render._html import Room, div, muted, span
 from pi_kernel.render._status import SHELLS, word_cell, word_of
 from pi_kernel.render._text import escape, in_one_line, line_of, plain
 from pi_kernel.render.formats import count, counted, duration, size
@@ -44,7 +44,9 @@ def rows_of(calls: Sequence[NestedToolCallRecord], root_id: str) -> list[Row]:
         caller = call.id.rpartition("/")[0]
         below.setdefault(caller if caller in known else root_id, []).append(call)
     rows: list[Row] = []
-    open_ends = [(call, 0, index == 0) for index, call in enumerate(reversed(below.get(root_id, ())))]
+    open_ends = [
+        (call, 0, index == 0) for index, call in enumerate(reversed(below.get(root_id, ())))
+    ]
     while open_ends:
         call, depth, is_last = open_ends.pop()
         rows.append(Row(call, depth, is_last))
@@ -90,16 +92,15 @@ def tree_html(rows: Sequence[Row], room: Room) -> str:
 def _row(row: Row) -> str:
     call = row.call
     indent = min(row.depth, MAX_INDENTS) * INDENT_PX
-    name = mono(in_one_line(call.name, MAX_NAME_CHARS), bold=True)
-    if indent:
-        name = name.replace('style="', f'style="margin-left:{indent}px;', 1)
-    line = span(style.MONO, line_of(arguments_line(call)))
+    name = f"<b>{escape(in_one_line(call.name, MAX_NAME_CHARS))}</b>"
+    look = f"margin-left:{indent}px;{style.MONO}" if indent else style.MONO
+    line = span(look, f"{name} {line_of(arguments_line(call))}".rstrip())
     facts = [] if call.duration_ms is None else [duration(call.duration_ms)]
     if call.error:
         facts.append(error_line(call.name, call.error))
     time = span(style.META, escape(", ".join(filter(None, facts)))) if facts else ""
     word = word_cell(call.status, word_of_call(call))
-    return div(f"{style.ROW};line-height:20px", f"{word} {name} {line} {time}")
+    return div(style.ROW, f"{word} {line} {time}".rstrip())
 
 
 def word_of_call(call: NestedToolCallRecord) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pi_kernel.render import _style as style
 from pi_kernel.render._arguments import call_line
-from pi_kernel.render._bodies import body_of, extras_of
+from pi_kernel.render._bodies import body_of
 from pi_kernel.render._custom import own_call_line
+from pi_kernel.render._extras import extras_of
 from pi_kernel.render._html import Body, Room, div, mono, span, utf8_bytes
+from pi_kernel.render._images import image_facts
+from pi_kernel.render._lines import pick_lines
 from pi_kernel.render._sentences import sentence_and_hint
 from pi_kernel.render._shell import VISIBLE_LINES, shell_output
 from pi_kernel.render._status import FAILED, SHELLS, facts_html, time_of, word_html, word_of
@@ -19,13 +22,14 @@ __all__ = ("MAX_HTML_BYTES", "call_bundle", "call_text")
 
 MAX_HTML_BYTES = 50 * 1024
 """Of one card without its pictures."""
-TREE_BYTES = 16 * 1024
+TREE_BYTES = 24 * 1024
 EXTRAS_BYTES = 8 * 1024
 FRAME_BYTES = 1_536
 MAX_NAME_CHARS = 80
 MAX_FACTS_CHARS = 200
 MAX_SENTENCE_CHARS = 400
 MAX_RESULT_CHARS = 80
+MAX_LOOKED_AT_CHARS = 2_000
 MAX_TEXT_LINE_CHARS = 400
 QUEUED_FROM_MS = 100
 
@@ -50,7 +54,7 @@ def card(outcome: ToolOutcome) -> str:
     extras_room = room.share(EXTRAS_BYTES)
     body = body_of(outcome, room)
     room.merge(extras_room)
-    extras = extras_of(outcome, body, room)
+    extras = _extras(outcome, body, room)
     calls = facts_of_calls(record.calls, is_complete=record.complete)
     head = _head(outcome, body, calls)
     foot = _foot(body)
@@ -64,6 +68,13 @@ def card(outcome: ToolOutcome) -> str:
     head, *rest = parts
     inner = head + body.images + "".join(rest)
     return f'<details{opened} style="{style.CARD}">{inner}</details>'
+
+
+def _extras(outcome: ToolOutcome, body: Body, room: Room) -> str:
+    try:
+        return extras_of(outcome, body, room)
+    except Exception:  # noqa: BLE001 - a live value may fail in any way; the body is there
+        return ""
 
 
 def _head(outcome: ToolOutcome, body: Body, calls: list[str]) -> str:
@@ -120,9 +131,9 @@ def _is_open(outcome: ToolOutcome) -> bool:
 
 def call_line_text(outcome: ToolOutcome) -> str:
     """Return the call on one line: status, tool, arguments, time, the result's first line."""
-    first, rest = _first_line(outcome)
-    result = f": {first}" if first else ""
-    return plain(_summary(outcome)) + plain(result) + (" …" if rest else "")
+    line, has_more = _telling_line(outcome)
+    result = f": {line}" if line else ""
+    return plain(_summary(outcome) + result) + (" …" if has_more else "")
 
 
 def _summary(outcome: ToolOutcome) -> str:
@@ -132,10 +143,13 @@ def _summary(outcome: ToolOutcome) -> str:
     return "  ".join(filter(None, parts))
 
 
-def _first_line(outcome: ToolOutcome) -> tuple[str, bool]:
-    """Return the first line that says something, and whether others follow."""
-    head = outcome.text[: MAX_RESULT_CHARS * 20].lstrip()
-    line, _, rest = head.partition("\n")
+def _telling_line(outcome: ToolOutcome) -> tuple[str, bool]:
+    """Return the first line that says something, a failed command's last; and whether not all."""
+    if outcome.is_error and outcome.tool_name in SHELLS:
+        tail = shell_output(outcome)[-MAX_LOOKED_AT_CHARS:].rstrip()
+        rest, _, line = tail.rpartition("\n")
+    else:
+        line, _, rest = outcome.text[:MAX_LOOKED_AT_CHARS].lstrip().partition("\n")
     return in_one_line(line, MAX_RESULT_CHARS), bool(rest.strip())
 
 
@@ -159,13 +173,12 @@ def call_text(outcome: ToolOutcome) -> str:
 def _content_lines(outcome: ToolOutcome) -> list[str]:
     from_end = outcome.tool_name in SHELLS
     text = shell_output(outcome) if from_end else outcome.text
-    lines = text.removesuffix("\n").split("\n") if text else []
-    left_out = len(lines) - VISIBLE_LINES
-    kept = lines[-VISIBLE_LINES:] if from_end else lines[:VISIBLE_LINES]
-    shown = [
-        plain(cut(strip_escapes(line.rstrip("\r")), MAX_TEXT_LINE_CHARS)) for line in kept
-    ]
-    if left_out > 0:
-        note = counted(left_out, "earlier line" if from_end else "more line")
-        shown = [f"({note})", *shown] if from_end else [*shown, f"({note})"]
+    picked = pick_lines(text, from_end=from_end)
+    kept = picked.lines[-VISIBLE_LINES:] if from_end else picked.lines[:VISIBLE_LINES]
+    shown = [plain(cut(strip_escapes(line.rstrip("\r")), MAX_TEXT_LINE_CHARS)) for line in kept]
+    left_out = picked.total - len(kept)
+    if left_out:
+        note = f"({counted(left_out, 'earlier line' if from_end else 'more line')})"
+        shown = [note, *shown] if from_end else [*shown, note]
+    shown += [f"[{image_facts(block)}]" for block in outcome.content if block.type == "image"]
     return shown or ["(no output)"]

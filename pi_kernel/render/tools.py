@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,10 +29,14 @@ MAX_PARAMETERS = 4
 MAX_LISTED_PARAMETERS = 30
 MAX_PARAMETER_CHARS = 60
 MAX_EXPLANATION_CHARS = 160
+MAX_EXPLAINED_CHARS = 1_000
+_SENTENCE = re.compile(r"(?<=[\w)\]`/'\"][.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+")
+"""Between two sentences."""
 EMPTY = "No tools registered."
 TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call", "Parameters", "From")
-TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;font-size:12px;line-height:18px"
-CELL = "padding:4px 8px;text-align:left;background:transparent;vertical-align:top"
+TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;table-layout:auto;font-size:12px"
+CELL = "padding:4px 8px;text-align:left;background:transparent;vertical-align:top;line-height:18px"
+PARAGRAPH = "padding:0 0 6px 0"
 TAG = "background:rgba(128,128,128,0.20);border-radius:3px;padding:1px 5px;font-size:11px"
 GROUP_GROUND = "background:rgba(128,128,128,0.08)"
 LINE = "border-top:1px solid rgba(128,128,128,0.20)"
@@ -53,8 +58,14 @@ class _Entry:
 
     @property
     def description(self) -> str:
-        first = self.tool.description.strip().partition("\n\n")[0]
-        return " ".join(cut(first, MAX_DESCRIPTION_CHARS * 2).split())
+        """The first sentence."""
+        text = " ".join(self.tool.description[:MAX_EXPLAINED_CHARS].split())
+        return cut(_SENTENCE.split(text, maxsplit=1)[0], MAX_DESCRIPTION_CHARS)
+
+    @property
+    def whole_description(self) -> str:
+        text = " ".join(cut(self.tool.description, MAX_EXPLAINED_CHARS).split())
+        return "" if text == self.description else text
 
 
 def tools_bundle(definitions: Iterable[ToolDefinition], registry: ToolRegistry) -> dict[str, str]:
@@ -146,18 +157,18 @@ def _group(name: str, n_tools: int) -> str:
 
 
 def _row(entry: _Entry, explanation: str) -> str:
-    name = " ".join([mono(entry.name, bold=True), *_tags(entry.tool)])
+    title = " ".join([mono(entry.name, bold=True), *_tags(entry.tool)])
+    if entry.description:
+        title += f"<br>{muted(entry.description)}"
     if explanation:
-        summary = f'<summary style="cursor:pointer;white-space:nowrap">{name}</summary>'
-        name = f"<details>{summary}{explanation}</details>"
-    description = div(style.MUTED, escape(cut(entry.description, MAX_DESCRIPTION_CHARS)))
+        title = f'<details><summary style="cursor:pointer">{title}</summary>{explanation}</details>'
     cells = [
-        (f"{CELL};{LINE};min-width:200px", f"{name}{description}"),
+        (f"{CELL};{LINE};min-width:200px", title),
         (f"{CELL};{LINE}", escape(entry.tool.exposure)),
         (f"{CELL};{LINE}", _answer(entry.reach.model)),
         (f"{CELL};{LINE}", _answer(entry.reach.scripts)),
         (f"{CELL};{LINE};{style.FONT}", _signatures(entry.parameters)),
-        (f"{CELL};{LINE}", muted(entry.source)),
+        (f"{CELL};{LINE};white-space:nowrap", muted(entry.source)),
     ]
     inner = "".join(f'<td style="{look}">{html}</td>' for look, html in cells)
     return f'<tr style="background:transparent">{inner}</tr>'
@@ -189,12 +200,13 @@ def _signatures(parameters: Sequence[Parameter]) -> str:
 
 def _explanation(entry: _Entry) -> str:
     """Return what a row says when it is opened."""
-    lines = [escape(entry.reach.why)]
+    texts = [entry.reach.why, entry.whole_description]
+    parts = [div(PARAGRAPH, escape(text)) for text in texts if text]
     for parameter in entry.parameters[:MAX_LISTED_PARAMETERS]:
         text = in_one_line(" ".join(parameter.description.split()), MAX_EXPLANATION_CHARS)
-        signature = escape(in_one_line(parameter.signature, MAX_PARAMETER_CHARS))
-        lines.append(f"{span(style.MONO, signature)}{'. ' if text else ''}{escape(text)}")
-    return div("padding:2px 0 6px 16px", "<br>".join(lines))
+        signature = span(style.MONO, escape(in_one_line(parameter.signature, MAX_PARAMETER_CHARS)))
+        parts.append(f"<div>{signature} {muted(text)}</div>" if text else f"<div>{signature}</div>")
+    return div("padding:4px 0 6px 16px", "".join(parts))
 
 
 def _text(entries: Sequence[_Entry]) -> str:
@@ -226,5 +238,3 @@ def _text(entries: Sequence[_Entry]) -> str:
 
 def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-

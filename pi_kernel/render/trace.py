@@ -107,9 +107,7 @@ def _text_row(item: CallLine | Gap, drawn: Iterator[str]) -> str:
     if isinstance(item, Gap):
         return f"({gap_text(item)})"
     call: Any = item.call
-    name, arguments = name_and_arguments(call)
+    name, arguments = name_and_arguments(item)
     time = time_of(call.status, call.duration_ms)
     row = f"{item.word:<{WORD_CHARS}} {time:>11}  {next(drawn)}{name} {arguments}"
     return plain(row.rstrip())
-
-

@@ -96,19 +96,16 @@ class Caller:
         return f"{self.id}/{self.counter}"
 
     is_interrupted = False
-    """Whether a person stopped it; what it awaits ends once its calls have."""
+    """Whether a person stopped it; then `stop_here` ends its code where that gets a result."""
 
-    def end_of_await(self) -> None:
-        """Called where this caller's code gets a call's value; may raise to end that code."""
-
-    async def hold_back(self) -> None:
-        """Keep a call's failure from the code of an interrupted caller until that has ended."""
+    async def stop_here(self) -> None:
+        """Wait for the calls of an interrupted caller, then raise to end its code."""
 
     def child_started(self) -> None:
         """Take note that a call or a run of this caller begins."""
 
     def child_ended(self) -> None:
-        """Take note that it ended; may raise to end the caller's code."""
+        """Take note that it ended."""
 
     def child_recorder(self) -> NestedCallRecorder | None:
         """Return the recorder that this caller's calls are written to."""
@@ -370,10 +367,16 @@ class Call(Caller):
         """Cancel the task; again later, because code may swallow a cancellation."""
         if self.ended or task is not self._task or task.done():
             return
-        if self.blockers == 0:
+        if self.blockers <= 0:  # below: forced while it was blocked
             self._cancels += 1
             task.cancel()
         self._force_later(task, interval, min(interval * 2, MAX_FORCE_INTERVAL_SECONDS))
+
+    def force(self) -> None:
+        """Cancel the task now, also where an abort waits for the call."""
+        self.blockers = 0
+        if self._task is not None:
+            self._force(self._task, FIRST_FORCE_INTERVAL_SECONDS)
 
     @property
     def is_cancelled(self) -> bool:

@@ -76,11 +76,15 @@ async def execute_nested_call(
 
 async def _run_watched(host: CallHost, call: Call) -> ToolOutcome:
     """Run a call of a cell, which is told of its start and end."""
-    call.caller.child_started()
+    caller = call.caller
+    caller.child_started()
     try:
-        return await _run(host, call)
+        outcome = await _run(host, call)
     finally:
-        call.caller.child_ended()
+        caller.child_ended()
+    if caller.is_interrupted:
+        await caller.stop_here()
+    return outcome
 
 
 async def _run(host: CallHost, call: Call) -> ToolOutcome:

@@ -91,7 +91,9 @@ class Conversation(ToolAccess):
         """
         check_system_prompt(system_prompt)
         options = self._run_options(model, max_turns, finish_turn, signal)
-        return await self._agent.prompt(content, options, system_prompt=system_prompt)
+        run = await self._agent.prompt(content, options, system_prompt=system_prompt)
+        await self._stop_here_if_interrupted(options)
+        return run
 
     async def continue_run(
         self,
@@ -106,9 +108,15 @@ class Conversation(ToolAccess):
         Raises:
             PiKernelError: As `prompt`, and if the transcript is empty or ends with a reply.
         """
-        return await self._agent.continue_run(
-            self._run_options(model, max_turns, finish_turn, signal)
-        )
+        options = self._run_options(model, max_turns, finish_turn, signal)
+        run = await self._agent.continue_run(options)
+        await self._stop_here_if_interrupted(options)
+        return run
+
+    @staticmethod
+    async def _stop_here_if_interrupted(options: RunOptions) -> None:
+        if options.caller is not None and options.caller.is_interrupted:
+            await options.caller.stop_here()
 
     def _run_options(
         self,

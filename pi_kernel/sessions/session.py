@@ -194,9 +194,17 @@ class ToolSession(Conversation):
             await self._events.emit(MessageStart(message))
             await self._events.emit(MessageEnd(message))
 
-        return await self._host.execute_batch(
-            read_calls(calls), caller=caller, signal=signal or caller.signal, on_result=on_result
-        )
+        wanted = read_calls(calls)
+        caller.child_started()
+        try:
+            outcomes = await self._host.execute_batch(
+                wanted, caller=caller, signal=signal or caller.signal, on_result=on_result
+            )
+        finally:
+            caller.child_ended()
+        if caller.is_interrupted:
+            await caller.stop_here()
+        return outcomes
 
     async def map(  # noqa: PLR0913 - each is a switch of its own
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -227,3 +228,31 @@ async def test_the_sessions_own_model_answers() -> None:
     assert (await session.prompt("go")).text == "mine"
     assert session.model is not None
     assert session.model.id == "scripted"
+
+
+async def test_a_model_or_a_handler_that_exits_does_not_end_the_process() -> None:
+    async def stream(_context: ModelContext, _signal: AbortSignal) -> AsyncIterator[ModelEvent]:
+        yield ModelEvent("start", partial=reply(stop_reason="pending"))
+        raise SystemExit("bye")
+
+    session = session_with()
+    log = Log(session)
+
+    def leave(_event: Any) -> None:
+        raise SystemExit("me too")
+
+    session.on("message_end", leave)
+    run = await ask(session, stream)
+    assert (run.stop_reason, run.error_message) == ("error", "bye")
+    assert log.errors() == [("message_end", "me too")] * 2
+
+
+async def test_a_model_that_cancels_itself_is_a_failed_reply() -> None:
+    async def stream(_context: ModelContext, _signal: AbortSignal) -> AsyncIterator[ModelEvent]:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+        yield ModelEvent("done", message=reply())
+
+    run = await ask(session_with(), stream)
+    assert (run.stop_reason, run.error_message) == ("error", "The model's stream was cancelled")

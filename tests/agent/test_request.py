@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pi_kernel import TextContent, ToolCall, ToolResult, Usage
-from pi_kernel.agent.request import request_messages
+from pi_kernel.agent.request import Request
 from pi_kernel.models import ScriptedModel, call, say
 from pi_kernel.protocol.messages import (
     AssistantMessage,
@@ -19,6 +20,10 @@ from pi_kernel.protocol.tools import ToolDeclaration
 from tests.support.engine import make_tool, session_with, texts
 
 NONE: frozenset[str] = frozenset()
+
+
+def request_messages(messages: Sequence[Message], hidden: frozenset[str] = NONE) -> list[Message]:
+    return Request().messages(messages, hidden)
 
 
 def user(text: str) -> UserMessage:
@@ -41,11 +46,11 @@ def sent(*messages: Message, hidden: frozenset[str] = NONE) -> list[str]:
 
 def test_an_ordinary_transcript_is_sent_as_it_is() -> None:
     messages: list[Message] = [user("go"), calls("1", "2"), result("1"), result("2"), calls()]
-    assert request_messages(messages, NONE) == messages
+    assert request_messages(messages) == messages
 
 
 def test_a_call_without_a_result_gets_an_error_before_anything_else() -> None:
-    request = request_messages([user("go"), calls("1", "2"), result("1"), user("more")], NONE)
+    request = request_messages([user("go"), calls("1", "2"), result("1"), user("more")])
     assert texts(request)[2:] == ["toolResult 1", "toolResult No result provided", "user more"]
     made = request[3]
     assert isinstance(made, ToolResultMessage)
@@ -90,7 +95,7 @@ def test_failed_and_aborted_replies_are_left_out() -> None:
 
 def test_messages_of_the_application_are_said_by_the_user() -> None:
     custom = CustomMessage(custom_type="note", content="seen", details={"x": 1}, timestamp=5)
-    (message,) = request_messages([custom], NONE)
+    (message,) = request_messages([custom])
     assert message == UserMessage(content="seen", timestamp=5)
 
 
@@ -105,7 +110,7 @@ def test_results_carry_nothing_but_what_models_read() -> None:
         is_error=True,
         timestamp=7,
     )
-    wire = request_messages([calls("1"), full], NONE)[1].to_wire()
+    wire = request_messages([calls("1"), full])[1].to_wire()
     assert wire == {
         "role": "toolResult",
         "toolCallId": "1",
@@ -146,3 +151,13 @@ def test_hidden_tools_are_left_out_of_every_system_message() -> None:
     assert sent(first, second, third) == ["system +a +b", "system -a -b +a", "system"]
     projected = request_messages([first], frozenset("ab"))[0]
     assert projected.to_wire().keys() == {"role", "content", "timestamp"}
+
+
+def test_a_second_request_has_the_same_short_results() -> None:
+    request = Request()
+    transcript: list[Message] = [user("go"), calls("1"), result("1")]
+    first = request.messages(transcript, NONE)
+    transcript += [calls("2"), result("2")]
+    second = request.messages(transcript, NONE)
+    assert second[2] is first[2]
+    assert texts(second)[3:] == ["assistant <t2>", "toolResult 2"]
