@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pi_kernel.errors import PiKernelError, ToolAborted, ToolCallError, ToolTimeout
-    from pi_kernel.notebook.extension import load_ipython_extension, unload_ipython_extension
     from pi_kernel.protocol.content import ImageContent, TextContent, ToolCall
     from pi_kernel.protocol.results import ToolResult
     from pi_kernel.protocol.tools import ModelInfo, ToolAnnotations, ToolNamespace
@@ -38,7 +37,6 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "pi_kernel.errors": ("PiKernelError", "ToolAborted", "ToolCallError", "ToolTimeout"),
-    "pi_kernel.notebook.extension": ("load_ipython_extension", "unload_ipython_extension"),
     "pi_kernel.protocol.content": ("ImageContent", "TextContent", "ToolCall"),
     "pi_kernel.protocol.results": ("ToolResult",),
     "pi_kernel.protocol.tools": ("ModelInfo", "ToolAnnotations", "ToolNamespace"),
@@ -96,6 +94,16 @@ __all__ = (
     "with_file_mutation_queue",
     "wrap_tool_definition",
 )
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Load into an IPython shell: what ``%load_ext pi_kernel`` calls."""
+    importlib.import_module("pi_kernel.notebook.extension").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take everything back: what ``%unload_ext pi_kernel`` calls."""
+    importlib.import_module("pi_kernel.notebook.extension").unload_ipython_extension(shell)
 
 
 def __getattr__(name: str) -> Any:

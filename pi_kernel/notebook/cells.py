@@ -82,6 +82,9 @@ class Cell(Caller):
         self.is_told = False
         """Whether its own code has got the interrupt."""
         self.is_forced = False
+        """Whether it waits for its calls no longer."""
+        self.shown_elsewhere = 0
+        """How many things beside the cell's own line show how far it is."""
         self.on_first_use: Callable[[Cell], object] | None = None
         self.on_calls_ended: Callable[[Cell], object] | None = None
         self._calls_ended = asyncio.Event()
@@ -151,24 +154,26 @@ class Cells:
     """The cells of a session, by execution count; a used id gets the next free suffix."""
 
     def __init__(self, host: ToolHost) -> None:
-        self._host = host
+        self.host = host
         self._by_count: dict[int, list[Cell]] = {}
         self.current: Cell | None = None
         """The running cell, or the last one."""
 
-    def open(self, execution_count: int, *, is_silent: bool = False) -> Cell:
-        """Begin a cell; a silent one, which people do not see, counts once it is used."""
+    def open(self, execution_count: int) -> Cell:
+        """Begin a cell; the numbers of cells that made no calls may be used again."""
         held = [
             cell
             for cell in self._by_count.get(execution_count, ())
             if cell.is_used or cell.status == "running"
         ]
         self._by_count[execution_count] = held
-        cell = Cell(self._host, self._id(execution_count, len(held)), execution_count)
+        cell = Cell(self.host, self._id(execution_count, len(held)), execution_count)
         held.append(cell)
-        if not is_silent:
-            self.current = cell
         return cell
+
+    def show(self, cell: Cell) -> None:
+        """Make a cell the current one; silent cells are not, as long as they make no calls."""
+        self.current = cell
 
     @staticmethod
     def _id(execution_count: int, used: int) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pi_kernel.errors import PiKernelError
-from pi_kernel.notebook.cells import Cell, CellRecord
+from pi_kernel.notebook.cells import CellRecord
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ModelInfo
 from pi_kernel.registry.decorator import tool as make_tool
 from pi_kernel.registry.namespace import ToolsNamespace
 from pi_kernel.registry.ui import UI
 from pi_kernel.runtime.abort import AbortSignal
-from pi_kernel.runtime.call import Caller, current_caller
+from pi_kernel.runtime.call import Call, Caller, current_caller
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.sessions.session import ToolSession
 from pi_kernel.traces.trace import Trace
@@ -102,7 +102,7 @@ class NotebookContext:
         """
         session = self._extension.session
         if session is None:
-            raise PiKernelError("pi_kernel is not loaded any more; run: %load_ext pi_kernel")
+            raise PiKernelError(f"this ctx was unloaded; {self._extension.way_back()}")
         return session
 
     @property
@@ -113,23 +113,19 @@ class NotebookContext:
     @property
     def last(self) -> ToolOutcome | None:
         """The outcome of the last finished call, or None."""
-        calls = [c for c in self.session.host.calls if c.status is not None]
-        if not calls:
-            return None
-        return ToolOutcome(max(calls, key=lambda c: c.started_perf + c.total_ms / 1000))
+        ended = (call for call in self.session.host.calls if call.status is not None)
+        last = max(ended, key=lambda call: call.started_perf + call.total_ms / 1000, default=None)
+        return ToolOutcome(last).take_record() if last is not None else None
 
     def cell(self, n: int | None = None) -> CellRecord:
         """Return what a cell's calls came to: the running or last cell, or cell ``[n]``."""
-        return self._cells.get(n).record()
-
-    @property
-    def _cells(self) -> Any:
         _ = self.session
-        return self._extension.cells
+        return self._extension.cells.get(n).record()
 
     @property
     def _caller(self) -> Caller | None:
-        return current_caller.get()
+        caller = current_caller.get()
+        return caller if caller is not None and caller.host is self.session.host else None
 
     @property
     def tool_call_id(self) -> str | None:
@@ -167,7 +163,9 @@ class NotebookContext:
     def cwd(self) -> str:
         """The working directory, read when the cell started."""
         caller = self._caller
-        return (caller.cwd if isinstance(caller, Cell) else None) or self.session.host.cwd
+        while isinstance(caller, Call):
+            caller = caller.caller
+        return (caller.cwd if caller is not None else None) or self.session.host.cwd
 
     @property
     def signal(self) -> AbortSignal:
@@ -185,10 +183,14 @@ class NotebookContext:
         return self.session.host.ui
 
     def update(self, partial_result: Any) -> None:
-        """Tell how far the cell is, as a line under it."""
-        self._extension.show_update(partial_result)
+        """Tell how far the cell is, as a line under it; inside a tool, how far the call is."""
+        caller = self._caller
+        if isinstance(caller, Call):
+            caller.update(partial_result)
+        else:
+            self._extension.show_update(caller, partial_result)
 
     def __repr__(self) -> str:
         if self._extension.session is None:
-            return "<ctx: pi_kernel is not loaded>"
+            return "<ctx: unloaded>"
         return f"<ctx: {self.session!r}>"

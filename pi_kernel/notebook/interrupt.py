@@ -24,6 +24,8 @@ Place = Literal["cell", "other", "loop"]
 """Whose code a stop meets: the cell's own, somebody else's in a task (such as a tool's), none."""
 
 PACKAGE = "pi_kernel."
+LOOP_FUNCTION = "_run_once"
+"""Of asyncio: what is below its frame on the stack waits for it to return."""
 
 
 class CallbackInterrupted(Exception):  # noqa: N818 - like ToolAborted
@@ -96,7 +98,7 @@ class InterruptHandler:
 
     def _place(self, frame: FrameType | None, cell: Cell) -> Place:
         """Return whose code is being run: looked for from the innermost frame outwards."""
-        while frame is not None:
+        while frame is not None and frame.f_code.co_name != LOOP_FUNCTION:
             if frame.f_globals is self._namespace:
                 return "cell" if current_caller.get() is cell else "other"
             if frame.f_globals.get("__name__", "").startswith(PACKAGE):
@@ -107,56 +109,66 @@ class InterruptHandler:
     # -- in the event loop ---------------------------------------------------------------------
 
     def _first(self, cell: Cell) -> None:
-        self._on_interrupt(cell)
-        cell.signal.abort("interrupted")
+        self._note(cell)
         if not cell.running:
             self._end_await(cell)
 
     def _force(self, cell: Cell) -> None:
-        self._first(cell)
+        self._note(cell)
         cell.force()
-        if self._deliver is not None:
+        self._end_await(cell)
+        if self._cell is cell and self._deliver is not None:
             self._deliver()
-        else:
-            self._end_await(cell, at_once=True)
+
+    def _note(self, cell: Cell) -> None:
+        cell.signal.abort("interrupted")
+        if self._cell is cell:
+            self._on_interrupt(cell)
 
     def _calls_ended(self, cell: Cell) -> None:
         # Later: where the cell's own code made the call, that call raises.
-        cell_loop = self._loop
-        if cell_loop is not None:
-            cell_loop.call_soon(self._end_await, cell)
+        asyncio.get_running_loop().call_soon(self._end_await, cell)
 
-    def _end_await(self, cell: Cell, *, at_once: bool = False) -> None:
+    def _end_await(self, cell: Cell) -> None:
         """Make what the cell's own code awaits raise `CellInterrupted` there.
 
         What it awaits is cancelled as `Task.cancel` does it, and the code goes on when that has
-        ended (or at once). Cancelling the task itself would throw asyncio's own CancelledError.
+        ended. Cancelling the task itself would throw asyncio's own CancelledError.
         """
         task = cell.task
         if self._cell is not cell or cell.is_told or task is None or task.done():
             return
         awaited = getattr(task, "_fut_waiter", None)
         if awaited is not None and awaited.done():  # the code is about to go on, to its next await
-            task.get_loop().call_soon(lambda: self._end_await(cell, at_once=at_once))
+            task.get_loop().call_soon(self._end_await, cell)
             return
         cell.is_told = True
         wake_up = _wake_up_of(task, awaited)
         if awaited is None or wake_up is None:
-            task.cancel()
+            if self._deliver is None:
+                task.cancel()
             return
         awaited.remove_done_callback(wake_up)
-        self._deliver = _once(lambda: _throw(task, wake_up))
-        awaited.add_done_callback(self._cancelled)
+        self._deliver = deliver = _once(lambda: self._throw(task, wake_up))
+        awaited.add_done_callback(_look_at)
+        awaited.add_done_callback(lambda _: deliver())
         awaited.cancel()
-        if at_once:
-            self._deliver()
 
-    def _cancelled(self, awaited: asyncio.Future[Any]) -> None:
-        if not awaited.cancelled():
-            awaited.exception()  # looked at, so that it is not reported as never retrieved
-        if self._deliver is not None:
-            self._deliver()
-            self._deliver = None
+    def _throw(
+        self, task: asyncio.Task[Any], wake_up: Callable[[asyncio.Future[Any]], object]
+    ) -> None:
+        """Let a task go on as if what it awaited had raised `CellInterrupted`."""
+        self._deliver = None
+        loop = task.get_loop()
+        failed: asyncio.Future[Any] = loop.create_future()
+        failed.set_exception(CellInterrupted())
+        loop.call_soon(wake_up, failed)
+
+
+def _look_at(done: asyncio.Future[Any]) -> None:
+    """Take note of a failure, so that it is not reported as never retrieved."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _wake_up_of(
@@ -167,14 +179,6 @@ def _wake_up_of(
         if getattr(callback, "__self__", None) is task:
             return callback  # type: ignore[no-any-return]  # asyncio's own
     return None
-
-
-def _throw(task: asyncio.Task[Any], wake_up: Callable[[asyncio.Future[Any]], object]) -> None:
-    """Let a task go on as if what it awaited had raised `CellInterrupted`."""
-    loop = task.get_loop()
-    failed: asyncio.Future[Any] = loop.create_future()
-    failed.set_exception(CellInterrupted())
-    loop.call_soon(wake_up, failed)
 
 
 def _once(work: Callable[[], None]) -> Callable[[], None]:

@@ -93,7 +93,7 @@ class PiMagics(Magics):
     def _cell_call_id(self, given: str | None) -> str | None:
         cells = self._extension.cells
         if given is None:
-            made_calls = [cell for cell in cells if cell.counter]
+            made_calls = [cell for cell in cells if cell.is_used]
             if not made_calls:
                 return None
             return str(max(made_calls, key=lambda cell: cell.started).id)

@@ -1,88 +1,90 @@
-"""A progress bar for many calls, in a notebook and in a terminal."""
+"""A progress bar for many calls."""
 
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from IPython.display import DisplayHandle, display
-
+from pi_kernel.notebook.cells import Cell
+from pi_kernel.notebook.live_line import LiveLine, Ticker, live_line
 from pi_kernel.render.formats import duration
+from pi_kernel.runtime.call import current_caller
 from pi_kernel.runtime.outcome import ToolOutcome
 
 __all__ = ("progress_bar",)
 
-UPDATE_SECONDS = 0.1
-SHOW_AFTER_SECONDS = 0.5
 BAR_CHARS = 24
 
 
 class _Bar:
-    def __init__(self, title: str, total: int) -> None:
-        self.title = title
-        self.total = total
-        self.done = 0
-        self.failed = 0
-        self._started = self._shown = time.perf_counter()
-        self._handle: DisplayHandle | None = None
+    def __init__(self, title: str, total: int, line: LiveLine) -> None:
+        self._title = title
+        self._total = total
+        self._line = line
+        self._done = 0
+        self._failed = 0
+        self._ticker = Ticker(self._show)
 
     def step(self, outcome: ToolOutcome) -> None:
-        self.done += 1
-        self.failed += outcome.is_error
-        now = time.perf_counter()
-        late = now - self._started >= SHOW_AFTER_SECONDS
-        if late and now - self._shown >= UPDATE_SECONDS:
-            self._shown = now
-            self.show()
+        """Count one call that has ended."""
+        self._done += 1
+        self._failed += outcome.is_error
 
-    def show(self) -> None:
-        text = self.text()
-        bundle = {"text/plain": text, "text/html": self.html(text)}
-        if self._handle is None:
-            self._handle = display(bundle, raw=True, display_id=True)
-        else:
-            self._handle.update(bundle, raw=True)
+    def _show(self) -> None:
+        facts = self._facts(is_over=False)
+        self._line.show(self._text(facts), self._html(facts))
 
     def close(self) -> None:
-        if self._handle is not None:
-            self.show()
+        """Leave the last state."""
+        self._ticker.stop()
+        facts = self._facts(is_over=True)
+        self._line.close(self._text(facts), self._html(facts))
 
-    def facts(self) -> str:
-        elapsed = time.perf_counter() - self._started
-        parts = [f"{self.done} of {self.total}"]
-        if self.failed:
-            parts.append(f"{self.failed} failed")
-        parts.append(duration(elapsed * 1000))
-        if 0 < self.done < self.total:
-            left = elapsed / self.done * (self.total - self.done)
-            parts.append(f"about {duration(left * 1000)} left")
+    def _facts(self, *, is_over: bool) -> str:
+        elapsed_ms = self._ticker.elapsed_ms
+        parts = [f"{self._done} of {self._total}"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if is_over and self._done < self._total:
+            parts.append("stopped")
+        parts.append(duration(elapsed_ms))
+        if not is_over and 0 < self._done < self._total:
+            left_ms = elapsed_ms / self._done * (self._total - self._done)
+            parts.append(f"about {duration(left_ms)} left")
         return ", ".join(parts)
 
-    def text(self) -> str:
-        filled = BAR_CHARS * self.done // max(self.total, 1)
+    def _text(self, facts: str) -> str:
+        filled = BAR_CHARS * self._done // max(self._total, 1)
         bar = "#" * filled + "." * (BAR_CHARS - filled)
-        return f"{self.title} [{bar}] {self.facts()}"
+        return f"{self._title} [{bar}] {facts}"
 
-    def html(self, text: str) -> str:
-        del text
-        percent = 100 * self.done / max(self.total, 1)
+    def _html(self, facts: str) -> str:
+        percent = 100 * self._done / max(self._total, 1)
         return (
-            f'<div style="font-size:12px"><b>{html.escape(self.title)}</b> '
+            f'<div style="font-size:12px"><b>{html.escape(self._title)}</b> '
             f'<span style="display:inline-block;width:160px;height:8px;'
             f'background:rgba(127,127,127,.22);vertical-align:middle">'
             f'<span style="display:inline-block;width:{percent:.1f}%;height:8px;'
             f'background:rgba(26,108,189,.74);vertical-align:top"></span></span> '
-            f'<span style="opacity:.75">{html.escape(self.facts())}</span></div>'
+            f'<span style="opacity:.75">{html.escape(facts)}</span></div>'
         )
 
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[ToolOutcome], None]]:
-    """Give a function that counts one finished call; the bar appears after half a second."""
-    bar = _Bar(title, total)
+    """Give a function that counts one finished call; the bar appears after half a second.
+
+    It takes the place of the cell's own line.
+    """
+    caller = current_caller.get()
+    cell = caller if isinstance(caller, Cell) else None
+    bar = _Bar(title, total, live_line())
+    if cell is not None:
+        cell.shown_elsewhere += 1
     try:
         yield bar.step
     finally:
         bar.close()
+        if cell is not None:
+            cell.shown_elsewhere -= 1

@@ -7,13 +7,30 @@ nulls inside JSON values are data and stay.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-__all__ = ("JsonObject", "JsonValue", "WireModel", "compact_json", "to_wire_value", "well_formed")
+from pi_kernel.errors import PiKernelError
+
+__all__ = (
+    "MAX_DEPTH_LEVELS",
+    "JsonObject",
+    "JsonValue",
+    "WireModel",
+    "check_depth",
+    "compact_json",
+    "to_wire_value",
+    "well_formed",
+)
+
+MAX_DEPTH_LEVELS = 200
+"""Readers of JSON recurse too: deeper values would fail at some later, unrelated place."""
+CYCLE = "The result contains itself: a cycle cannot be written as JSON"
+TOO_DEEP = f"The result is nested more than {MAX_DEPTH_LEVELS} levels deep"
 
 JsonValue = Any
 """None, bool, int, float, str, list or dict of these (checked where values enter)."""
@@ -50,15 +67,44 @@ class WireModel(BaseModel):
 
 
 def to_wire_value(value: Any) -> Any:
-    """Return the wire form of a value that may hold models at any depth."""
+    """Return the wire form of a value that may hold models at any depth.
+
+    What JSON cannot say is replaced: NaN and infinities by null, lone surrogates by U+FFFD.
+    """
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: to_wire_value(item) for key, item in value.items()}
+        return {well_formed(str(key)): to_wire_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_wire_value(item) for item in value]
     convert = getattr(value, "to_wire", None)
     if convert is not None and not isinstance(value, type):
         return convert()
     return value
+
+
+def check_depth(value: Any) -> None:
+    """Refuse a value that no reader of JSON could take.
+
+    Raises:
+        PiKernelError: If it contains itself or is nested deeper than `MAX_DEPTH_LEVELS`.
+    """
+    if isinstance(value, dict | list | tuple):
+        _check_depth(value, [], set())
+
+
+def _check_depth(value: Any, above: list[int], checked: set[int]) -> None:
+    if id(value) in above:
+        raise PiKernelError(CYCLE)
+    if len(above) == MAX_DEPTH_LEVELS:
+        raise PiKernelError(TOO_DEEP)
+    above.append(id(value))
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list | tuple) and id(item) not in checked:
+            _check_depth(item, above, checked)
+    checked.add(above.pop())
 
 
 def compact_json(value: Any) -> str:

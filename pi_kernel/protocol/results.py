@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.content import ImageContent, TextContent
-from pi_kernel.protocol.json import JsonObject, to_wire_value, well_formed
+from pi_kernel.protocol.json import JsonObject, check_depth, to_wire_value, well_formed
 from pi_kernel.protocol.usage import Usage, as_usage
 
 __all__ = ("ABSENT", "Absent", "ToolResult", "error_result", "text_of")
@@ -113,6 +113,18 @@ class ToolResult:
         if self._structured_factory is not None:
             self._structured, self._structured_factory = self._structured_factory(), None
         return None if self._structured is ABSENT else self._structured
+
+    def check(self) -> ToolResult:
+        """Return the result itself, when its details and structured content can be JSON.
+
+        Raises:
+            PiKernelError: If one of them contains itself or is nested too deep.
+        """
+        if self.details is not None:
+            check_depth(self.details)
+        if type(self._structured) is dict or type(self._structured) is list:
+            check_depth(self._structured)
+        return self
 
     def with_structured_factory(self, factory: Any) -> ToolResult:
         """Set structured content that is made on first use, for large values such as tables."""

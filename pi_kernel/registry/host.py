@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ModelInfo
@@ -106,8 +105,6 @@ class ToolHost:
         on_update: Callable[[ToolResult], object] | None = None,
     ) -> ToolOutcome:
         """Make one call for a caller, or for a person when it is None."""
-        if not isinstance(name, str):
-            raise PiKernelError(f"a tool's name must be a text, got {type(name).__name__}")
         return await execute_nested_call(
             caller or self.root, name, args, signal=signal, on_update=on_update
         )

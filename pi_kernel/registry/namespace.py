@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import keyword
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 from pi_kernel.errors import PiKernelError, ToolCallError
+from pi_kernel.registry._help import help_text, signature_of
 from pi_kernel.registry.definition import ToolDefinition
 from pi_kernel.registry.identifiers import MAX_LISTED, identifiers, missing_text, resolve_name
 from pi_kernel.runtime.call import Caller
 from pi_kernel.runtime.nested import execute_nested_call
 from pi_kernel.runtime.outcome import ToolOutcome
 
-__all__ = ("BoundTool", "StartedCall", "ToolsNamespace", "value_or_raise")
+__all__ = ("BoundTool", "ToolsNamespace", "bound_tool", "value_or_raise")
 
 INDEX_ONLY_PREFIX = "__"
 """Python asks objects for such names; tools must not answer."""
@@ -47,41 +46,10 @@ def value_or_raise(outcome: ToolOutcome, tool: ToolDefinition | None) -> Any:
     )
 
 
-class StartedCall(asyncio.Task[Any]):
-    """A call that has started; awaiting it gives the value or raises `ToolCallError`."""
-
-    def __init__(
-        self,
-        run: Coroutine[Any, Any, Any],
-        *,
-        loop: asyncio.AbstractEventLoop,
-        caller: Caller,
-    ) -> None:
-        super().__init__(run, loop=loop)
-        self._caller = caller
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        """Wait for the end; an interrupted cell ends here."""
-        try:
-            return (yield from super().__await__())
-        finally:
-            self._caller.end_of_await()
-
-
-class BoundTool:
+class BoundTool(Protocol):
     """One tool as a function: keyword arguments, or one mapping; awaiting it gives the value."""
 
-    def __init__(self, caller: Callable[[], Caller], definition: ToolDefinition) -> None:
-        self._caller = caller
-        self.definition = definition
-        self.__name__ = definition.name
-        self.__qualname__ = f"tools.{definition.name}"
-        self.__doc__ = definition.description
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """The parameters as the schema has them, for completion and help."""
-        return _signature_of(self.definition)
+    definition: ToolDefinition
 
     def __call__(self, *args: Any, **kwargs: Any) -> asyncio.Task[Any]:
         """Start the call at once.
@@ -93,7 +61,13 @@ class BoundTool:
             TypeError: If arguments are given in any other form than keywords or one mapping.
             PiKernelError: If no event loop is running here.
         """
-        name = self.definition.name
+
+
+def bound_tool(caller: Callable[[], Caller], definition: ToolDefinition) -> BoundTool:
+    """Return a tool as a plain function, which completion and help show without any of ours."""
+    name = definition.name
+
+    def call(*args: Any, **kwargs: Any) -> asyncio.Task[Any]:
         if len(args) > 1 or (args and kwargs):
             raise TypeError(
                 f"tools.{name}() takes keyword arguments or one mapping, not both or several"
@@ -103,10 +77,17 @@ class BoundTool:
                 f"tools.{name}() takes keyword arguments or one mapping,"
                 f" got {type(args[0]).__name__}"
             )
-        return _start(self._caller, self.definition, dict(args[0]) if args else kwargs)
+        return _start(caller, definition, dict(args[0]) if args else kwargs)
 
-    def __repr__(self) -> str:
-        return f"<tool {self.definition.name}{self.__signature__}>"
+    function: Any = call
+    function.definition = definition
+    function.__name__ = name
+    function.__qualname__ = f"tools.{name}"
+    function.__module__ = "pi_kernel"
+    function.__doc__ = help_text(definition)
+    function.__signature__ = signature_of(definition)
+    function.__wrapped__ = definition.function or definition.execute  # the source to show
+    return function  # type: ignore[no-any-return]  # made above
 
 
 def _start(
@@ -119,18 +100,15 @@ def _start(
             f"tools.{definition.name}() needs a running event loop; without one use"
             " session.run(session.execute_tool(...))"
         ) from None
-    who = caller()
-
-    async def run() -> Any:
-        outcome = await execute_nested_call(who, definition.name, arguments)
-        if who.is_interrupted:
-            await who.hold_back()
-        return value_or_raise(outcome, definition)
-
-    task = StartedCall(run(), loop=loop, caller=who)
+    task = loop.create_task(_value_of(caller(), definition, arguments))
     _started.add(task)
     task.add_done_callback(_settle)
     return task
+
+
+async def _value_of(caller: Caller, definition: ToolDefinition, arguments: dict[Any, Any]) -> Any:
+    outcome = await execute_nested_call(caller, definition.name, arguments)
+    return value_or_raise(outcome, definition)
 
 
 def _settle(task: asyncio.Task[Any]) -> None:
@@ -138,29 +116,6 @@ def _settle(task: asyncio.Task[Any]) -> None:
     _started.discard(task)
     if not task.cancelled():
         task.exception()
-
-
-def _signature_of(definition: ToolDefinition) -> inspect.Signature:
-    """Return keyword-only parameters as the schema has them, required ones first.
-
-    Names that Python cannot take as keywords are left out; one mapping carries them.
-    """
-    properties = definition.parameters.get("properties")
-    required = definition.parameters.get("required")
-    if not isinstance(properties, Mapping):
-        return inspect.Signature()
-    if not isinstance(required, list | tuple):
-        required = ()
-    parameters = []
-    for name in sorted(properties, key=lambda key: key not in required):
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            continue
-        schema = properties[name]
-        default: Any = inspect.Parameter.empty
-        if name not in required:
-            default = schema.get("default") if isinstance(schema, Mapping) else None
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-    return inspect.Signature(parameters)
 
 
 class ToolsNamespace:
@@ -184,6 +139,13 @@ class ToolsNamespace:
         self.__caller = caller
         self.__reach = reach
         self.__hint = hint
+        self.__bound: dict[str, BoundTool] = {}
+
+    def __bind(self, definition: ToolDefinition) -> BoundTool:
+        bound = self.__bound.get(definition.name)
+        if bound is None or bound.definition is not definition:
+            bound = self.__bound[definition.name] = bound_tool(self.__caller, definition)
+        return bound
 
     def __getattr__(self, key: str) -> BoundTool:
         if key.startswith((INDEX_ONLY_PREFIX, OWN_PREFIX)):
@@ -192,14 +154,14 @@ class ToolsNamespace:
         name = resolve_name(key, tools)
         if name is None:
             raise AttributeError(missing_text(key, tools, self.__hint), name=key, obj=self)
-        return BoundTool(self.__caller, tools[name])
+        return self.__bind(tools[name])
 
     def __getitem__(self, key: str) -> BoundTool:
         tools = self.__reach()
         name = key if key in tools else resolve_name(key, tools)
         if name is None:
             raise KeyError(missing_text(key, tools, self.__hint))
-        return BoundTool(self.__caller, tools[name])
+        return self.__bind(tools[name])
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and resolve_name(key, self.__reach()) is not None

@@ -91,7 +91,8 @@ def _bundle(view: Any) -> Mapping[str, Any]:
             bundle = bundle[0] if isinstance(bundle, tuple) else bundle
             if isinstance(bundle, Mapping):
                 return cast("Mapping[str, Any]", bundle)
-        html: Any = view._repr_html_() if hasattr(type(view), "_repr_html_") else None
-        return {"text/html": html, "text/plain": str(view)}
+        if hasattr(type(view), "_repr_html_"):
+            return {"text/html": view._repr_html_(), "text/plain": str(view)}
     except Exception:  # noqa: BLE001 - the card has a view of its own to fall back to
         return {}
+    return {}

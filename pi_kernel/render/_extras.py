@@ -8,10 +8,10 @@ from typing import Any
 from pi_kernel.protocol.results import ABSENT
 from pi_kernel.registry._kinds import kind_of
 from pi_kernel.render import _style as style
-from pi_kernel.render._html import Body, Room, fold, pre
+from pi_kernel.render._html import Body, Room, fold, muted, pre
 from pi_kernel.render._json import compact_value, json_lines, outline
 from pi_kernel.render._lines import MAX_LINE_CHARS, pick_lines
-from pi_kernel.render._text import cut, escape
+from pi_kernel.render._text import ELLIPSIS, cut, escape
 from pi_kernel.render.formats import counted, size
 from pi_kernel.runtime.outcome import ToolOutcome
 
@@ -23,6 +23,8 @@ MAX_LINE_ARGUMENTS_CHARS = 60
 """Arguments up to this length are whole in the card's line."""
 MAX_ARGUMENT_LINES = 200
 MAX_NAME_CHARS = 80
+MORE_LINES_BYTES = 80
+"""Of the line that counts those which do not fit."""
 # Their declared types keep what isinstance() tells of an Any from becoming a dict of unknowns.
 _OBJECT: tuple[type[Any], ...] = (Mapping,)
 _CONTAINERS: tuple[type[Any], ...] = (Mapping, list, tuple)
@@ -52,12 +54,16 @@ def value_of(outcome: ToolOutcome) -> Any:
 def _add(
     parts: list[str], label: str, lines: list[str], room: Room, *, look: str = style.PRE
 ) -> None:
-    html = fold(label, pre(lines, look))
-    if not room.take(html):
-        html = fold(f"{label}, too long to keep here", "")
-        if not room.take(html):
-            return
-    parts.append(html)
+    """Add a part that opens, with as many of its lines as fit."""
+    if not room.take(fold(label, pre(["x" * MORE_LINES_BYTES], look))):
+        return
+    kept: list[str] = []
+    for line in lines:
+        if not room.take(line + "\n"):
+            kept.append(muted(f"{ELLIPSIS} {counted(len(lines) - len(kept), 'more line')}"))
+            break
+        kept.append(line)
+    parts.append(fold(label, pre(kept, look)))
 
 
 def _has_more_to_tell(args: Mapping[str, Any]) -> bool:

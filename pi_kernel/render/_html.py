@@ -62,6 +62,14 @@ class Room:
         self.left -= used
         return True
 
+    def take_change(self, before: str, after: str) -> bool:
+        """Whether HTML that is counted already may become longer."""
+        used = utf8_bytes(after) - utf8_bytes(before)
+        if used > self.left:
+            return False
+        self.left -= used
+        return True
+
     def share(self, n_bytes: int) -> Room:
         """Return a room of at most that many bytes; `merge` gives back what it did not use."""
         part = Room(max(0, min(n_bytes, self.left)))

@@ -105,7 +105,8 @@ class _Lines:
         start = INDENT * depth + before
         short = _in_one_line(value) if depth and isinstance(value, (*_OBJECT, *_LIST)) else None
         if short is not None:
-            self.html.append(start + short + after)
+            self.is_whole = self.is_whole and not any(text == ELLIPSIS for text, _ in short)
+            self.html.append(start + "".join(map(_piece_html, short)) + after)
         elif isinstance(value, _OBJECT):
             names = (f"<b>{escape(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value)
             named = zip(names, value.values(), strict=False)
@@ -147,12 +148,17 @@ class _Lines:
         self.html.append(INDENT * depth + closing + after)
 
 
-def _in_one_line(value: Any) -> str | None:
-    """Return HTML of an object or list that is short enough for one line, else None."""
+def _piece_html(piece: tuple[str, bool]) -> str:
+    text, is_key = piece
+    return f"<b>{escape(text)}</b>" if is_key else escape(text)
+
+
+def _in_one_line(value: Any) -> list[tuple[str, bool]] | None:
+    """Return the pieces of an object or list that is short enough for one line, else None."""
     pieces = _start_of(value, ONE_LINE_CHARS)
     if sum(len(text) for text, _ in pieces) > ONE_LINE_CHARS:
         return None
-    return "".join(f"<b>{escape(text)}</b>" if is_key else escape(text) for text, is_key in pieces)
+    return pieces
 
 
 def _plain(value: Any) -> Any:

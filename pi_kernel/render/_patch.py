@@ -83,7 +83,8 @@ def _hunk_rows(patch: str) -> Iterator[PatchRow]:
             first_new += new_left == 0
             between = first_old - old
             if between > 0:
-                where = f", {match[5]}" if match[5] else ""
+                where = match[5].rstrip(" :{")
+                where = f", {where}" if where else ""
                 yield PatchRow("@", f"{between:,} unchanged line{'s' * (between > 1)}{where}")
             old, new = first_old, first_new
         elif line[:1] == "-":

@@ -80,4 +80,4 @@ def _is_refused(piece: str, previous: str) -> bool:
         return previous == "("
     if piece[0] == "\\":  # refers back to a group
         return piece[-1].isdigit()
-    return piece[0] == "[" and _UNCLEAR_SET.search(piece, 1) is not None
+    return piece == "[" or (piece[0] == "[" and _UNCLEAR_SET.search(piece, 1) is not None)

@@ -29,6 +29,8 @@ NOTHING = {
     "(empty directory)": "Empty folder.",
 }
 _ROW = re.compile(r"(.+?)(?::(\d{1,9}): |-(\d{1,9})- )")
+_MATCH = re.compile(r"(.+?):(\d{1,9}): ()")
+"""A row of a search without context: names may look like the number of a context row."""
 _NOTICE = re.compile(r"\n\n\[([^\n]*)\]\Z")
 
 
@@ -48,7 +50,7 @@ def grep_body(outcome: ToolOutcome, room: Room) -> Body | None:
     text, notice = split_notice(outcome)
     if text in NOTHING:
         return Body(html=nothing(text), facts=["0 matches"])
-    files = _files(text)
+    files = _files(text, _ROW if outcome.args.get("context") else _MATCH)
     if files is None:
         return None
     n_matches = sum(file.matches for file in files)
@@ -119,13 +121,13 @@ def nothing(text: str) -> str:
     return div("padding:8px 12px;opacity:0.75", escape(NOTHING[text]))
 
 
-def _files(text: str) -> list[_File] | None:
+def _files(text: str, row: re.Pattern[str]) -> list[_File] | None:
     files: list[_File] = []
     picked = pick_lines(text)
     if picked.total > len(picked.lines):
         return None
     for line in picked.lines:
-        match = _ROW.match(line[:MAX_ROW_CHARS])
+        match = row.match(line[:MAX_ROW_CHARS])
         if match is None:
             return None
         path, number = match[1], match[2] or match[3]

@@ -11,13 +11,16 @@ from pi_kernel.render._style import Ground, ground
 from pi_kernel.render._text import escape
 from pi_kernel.render.formats import duration
 
-__all__ = ("FAILED", "time_of", "word_html", "word_of")
+__all__ = ("FAILED", "SHELLS", "facts_html", "time_of", "word_cell", "word_html", "word_of")
 
 FAILED = frozenset({"error", "invalid", "not_found", "timeout", "blocked"})
 """Cards of these are open."""
 SHELLS = frozenset({"bash", "powershell"})
 SIGNAL_BASE = 128
 MAX_SIGNAL = 64
+MAX_UNBROKEN_CHARS = 36
+UNBROKEN = f"{style.META};white-space:nowrap"
+"""Short facts go to the next line as a whole."""
 _GROUNDS: dict[str, Ground] = {
     "ok": "ok",
     "error": "bad",
@@ -58,5 +61,8 @@ def time_of(status: str, duration_ms: float | None) -> str:
 
 
 def facts_html(facts: list[str]) -> str:
-    """Return the facts of a call's line."""
-    return span(style.META, escape(", ".join(fact for fact in facts if fact)))
+    """Return the facts of a call's line; empty when there are none."""
+    text = ", ".join(fact for fact in facts if fact)
+    if not text:
+        return ""
+    return span(style.META if len(text) > MAX_UNBROKEN_CHARS else UNBROKEN, escape(text))

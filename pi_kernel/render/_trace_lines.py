@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 from pi_kernel.render._status import word_of
 
-__all__ = ("EDGE_ROWS", "CallLine", "Gap", "TraceNodeLike", "flatten", "shown_items")
+__all__ = ("CallLine", "Gap", "TraceNodeLike", "flatten", "shown_items")
 
 EDGE_ROWS = 100
 """Of the beginning and of the end."""
@@ -83,19 +84,25 @@ def wanted(lines: Sequence[CallLine]) -> list[int]:
 
 
 def shown_items(
-    lines: Sequence[CallLine], sizes: dict[int, int], room_bytes: int
+    lines: Sequence[CallLine], sizes: dict[int, int], *, room_bytes: int, gap_bytes: int
 ) -> Iterator[CallLine | Gap]:
     """Give the lines that fit, in order, with a gap where others are left out.
 
     Args:
         lines: All lines.
         sizes: Bytes of each wanted line, by index; the most wanted first.
-        room_bytes: What all of them may use.
+        room_bytes: What lines and gaps may use.
+        gap_bytes: What one gap uses.
     """
+    spent = gap_bytes
     kept: list[int] = []
+    places = pairwise([-1, *sorted(sizes), len(lines)])
+    n_gaps = sum(following - index > 1 for index, following in places)
+    fits = sum(sizes.values()) + gap_bytes * (n_gaps + 1) <= room_bytes
     for index, n_bytes in sizes.items():
-        room_bytes -= n_bytes
-        if room_bytes < 0:
+        # When not all of them fit, a gap may come after any of them.
+        spent += n_bytes + (0 if fits else gap_bytes)
+        if spent > room_bytes:
             break
         kept.append(index)
     kept.sort()

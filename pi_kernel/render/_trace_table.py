@@ -14,7 +14,7 @@ from pi_kernel.render._json import compact_value
 from pi_kernel.render._lines import pick_lines
 from pi_kernel.render._status import time_of, word_html
 from pi_kernel.render._text import ELLIPSIS, cut, escape, in_one_line, line_of, strip_escapes
-from pi_kernel.render._trace_lines import EDGE_ROWS, CallLine, Gap, shown_items, wanted
+from pi_kernel.render._trace_lines import CallLine, Gap, shown_items, wanted
 from pi_kernel.render.formats import count, counted, duration
 
 __all__ = ("gap_text", "trace_table")
@@ -73,11 +73,8 @@ def trace_table(lines: Sequence[CallLine], room: Room) -> tuple[str, int]:
     look = _Look(clock_of(lines) if is_full else None, is_full)
     room.left -= FRAME_BYTES
     plain_rows = {index: _row(lines[index], look, "") for index in wanted(lines)}
-    # A row between the edges may come with a gap before it.
-    sizes = {
-        index: utf8_bytes(row) + gap_bytes(index, len(lines)) for index, row in plain_rows.items()
-    }
-    items = list(shown_items(lines, sizes, room.left))
+    sizes = {index: utf8_bytes(row) for index, row in plain_rows.items()}
+    items = list(shown_items(lines, sizes, room_bytes=room.left, gap_bytes=GAP_BYTES))
     left_out = sum(item.n_calls for item in items if isinstance(item, Gap))
     rows = {id(lines[index]): row for index, row in plain_rows.items()}
     room.left -= sum(
@@ -87,7 +84,7 @@ def trace_table(lines: Sequence[CallLine], room: Room) -> tuple[str, int]:
     # What failed is what people open.
     for line in sorted(shown, key=lambda line: not line.is_failed):
         row = _row(line, look, _details(line))
-        if room.take(row[len(rows[id(line)]) :]):
+        if room.take_change(rows[id(line)], row):
             rows[id(line)] = row
     has_groups = len({line.call.cell_call_id for line in lines if not line.depth}) > 1
     body: list[str] = []
@@ -104,11 +101,6 @@ def trace_table(lines: Sequence[CallLine], room: Room) -> tuple[str, int]:
         body.append(rows[id(item)])
     table = f'<table style="{TABLE}">{_head(look)}<tbody>{"".join(body)}</tbody></table>'
     return div("overflow:auto", table), left_out
-
-
-def gap_bytes(index: int, n_lines: int) -> int:
-    """Return what must be kept free for a gap before a line."""
-    return GAP_BYTES if EDGE_ROWS <= index < n_lines - EDGE_ROWS else 0
 
 
 def gap_text(gap: Gap) -> str:
@@ -174,7 +166,7 @@ def _row(line: CallLine, look: _Look, details: str) -> str:
     cells = [
         f'<td style="{first}">{label}</td>',
         f'<td style="{look.cell};text-align:left">{word}</td>',
-        f'<td style="{look.cell};text-align:right">{time}</td>',
+        f'<td style="{look.cell}{";text-align:right" if look.is_full else ""}">{time}</td>',
     ]
     if look.clock is not None:
         bar = _bar(call, look.clock)

@@ -10,7 +10,7 @@ from pi_kernel.protocol.calls import MAX_RECORDED_CALLS, NestedToolCallRecord
 from pi_kernel.render import _style as style
 from pi_kernel.render._arguments import call_line
 from pi_kernel.render._html import Room, div, muted, span
-from pi_kernel.render._status import SHELLS, word_cell, word_of
+from pi_kernel.render._status import SHELLS, facts_html, word_cell, word_of
 from pi_kernel.render._text import escape, in_one_line, line_of, plain
 from pi_kernel.render.formats import count, counted, duration, size
 
@@ -33,7 +33,6 @@ class Row:
 
     call: NestedToolCallRecord
     depth: int
-    is_last: bool
 
 
 def rows_of(calls: Sequence[NestedToolCallRecord], root_id: str) -> list[Row]:
@@ -44,16 +43,13 @@ def rows_of(calls: Sequence[NestedToolCallRecord], root_id: str) -> list[Row]:
         caller = call.id.rpartition("/")[0]
         below.setdefault(caller if caller in known else root_id, []).append(call)
     rows: list[Row] = []
-    open_ends = [
-        (call, 0, index == 0) for index, call in enumerate(reversed(below.get(root_id, ())))
-    ]
-    while open_ends:
-        call, depth, is_last = open_ends.pop()
-        rows.append(Row(call, depth, is_last))
-        children = below.pop(call.id, []) if call.id != root_id else []
-        open_ends += [
-            (child, depth + 1, index == 0) for index, child in enumerate(reversed(children))
-        ]
+    waiting = [(call, 0) for call in reversed(below.pop(root_id, []))]
+    while waiting:
+        call, depth = waiting.pop()
+        rows.append(Row(call, depth))
+        waiting += [(child, depth + 1) for child in reversed(below.pop(call.id, []))]
+    # Ids that are not ours may name each other in a circle.
+    rows += [Row(call, 0) for strays in below.values() for call in strays]
     return rows
 
 
@@ -98,7 +94,7 @@ def _row(row: Row) -> str:
     facts = [] if call.duration_ms is None else [duration(call.duration_ms)]
     if call.error:
         facts.append(error_line(call.name, call.error))
-    time = span(style.META, escape(", ".join(filter(None, facts)))) if facts else ""
+    time = facts_html(facts)
     word = word_cell(call.status, word_of_call(call))
     return div(style.ROW, f"{word} {line} {time}".rstrip())
 

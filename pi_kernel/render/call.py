@@ -40,10 +40,10 @@ def call_bundle(outcome: ToolOutcome) -> dict[str, str]:
     The HTML has only what a notebook that is not trusted keeps, and at most 50 KB of it beside
     pictures. Everything that came from outside is shown as text.
     """
-    return {"text/html": card(outcome), "text/plain": call_line_text(outcome)}
+    return {"text/html": _card(outcome), "text/plain": _call_line_text(outcome)}
 
 
-def card(outcome: ToolOutcome) -> str:
+def _card(outcome: ToolOutcome) -> str:
     """Return the card: a line that opens, with the result below it."""
     record = outcome.nested_calls
     rows = rows_of(record.calls, outcome.id)
@@ -82,10 +82,11 @@ def _head(outcome: ToolOutcome, body: Body, calls: list[str]) -> str:
     if outcome.status == "ok" and body.word:
         word = body.word
     facts = [*body.facts, *calls, *_facts(outcome)]
+    arguments = _arguments(outcome)
     parts = [
         word_html(outcome.status, word),
         mono(in_one_line(outcome.tool_name, MAX_NAME_CHARS), bold=True),
-        span(style.MONO, line_of(_arguments(outcome))),
+        span(style.MONO, line_of(arguments)) if arguments else "",
         mono(body.counts) if body.counts else "",
         facts_html([in_one_line(fact, MAX_FACTS_CHARS) for fact in facts]),
     ]
@@ -129,7 +130,7 @@ def _is_open(outcome: ToolOutcome) -> bool:
     return outcome.status in FAILED or outcome.call.root.origin != "model"
 
 
-def call_line_text(outcome: ToolOutcome) -> str:
+def _call_line_text(outcome: ToolOutcome) -> str:
     """Return the call on one line: status, tool, arguments, time, the result's first line."""
     line, has_more = _telling_line(outcome)
     result = f": {line}" if line else ""

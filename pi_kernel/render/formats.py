@@ -25,19 +25,19 @@ def duration(ms: float) -> str:
     if ms < 1:
         return "< 1 ms"
     # Rounded before the unit is chosen, so that 59.97 s is not written as 60.0 s.
-    if round_half_up(ms) < 100:  # noqa: PLR2004 - as the docstring shows
-        return f"{round_half_up(ms)} ms"
-    tenths = round_half_up(ms / MS_PER_SECOND * 10)
+    if _round_half_up(ms) < 100:  # noqa: PLR2004 - as the docstring shows
+        return f"{_round_half_up(ms)} ms"
+    tenths = _round_half_up(ms / MS_PER_SECOND * 10)
     if tenths < 600:  # noqa: PLR2004 - a minute
         return f"{tenths / 10:.1f} s"
-    minutes, seconds = divmod(round_half_up(ms / MS_PER_SECOND), 60)
+    minutes, seconds = divmod(_round_half_up(ms / MS_PER_SECOND), 60)
     if minutes < 60:  # noqa: PLR2004 - an hour
         return f"{minutes}m {seconds:02d}s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h {minutes:02d}m"
 
 
-def round_half_up(value: float) -> int:
+def _round_half_up(value: float) -> int:
     """Round to the nearest integer, halves upwards."""
     return math.floor(value + 0.5)
 

@@ -126,7 +126,7 @@ def _table(entries: Sequence[_Entry]) -> str:
         rows.append(row)
     for index, entry in enumerate(entries[: len(rows)]):
         row = _row(entry, _explanation(entry))
-        if room.take(row[len(rows[index]) :]):
+        if room.take_change(rows[index], row):
             rows[index] = row
     body: list[str] = []
     group = ""
@@ -139,14 +139,20 @@ def _table(entries: Sequence[_Entry]) -> str:
     left_out = len(entries) - len(rows)
     foot = ""
     if left_out:
-        more = counted(left_out, "more tool")
-        foot = div(style.FOOT, f"{more}. %tools with a part of a name or description finds them.")
+        foot = div(style.FOOT, f"{_more_tools(left_out)}.")
     titles = "".join(
         f'<th style="{CELL};font-weight:normal;opacity:0.75">{title}</th>' for title in TITLES
     )
     head = f'<thead><tr style="background:transparent">{titles}</tr></thead>'
     table = f'<table style="{TABLE}">{head}<tbody>{"".join(body)}</tbody></table>'
     return div("overflow:auto", table) + foot
+
+
+def _more_tools(n_tools: int) -> str:
+    """Return how many tools are left out and how to find them."""
+    return (
+        f"{counted(n_tools, 'more tool')}, %tools with a part of a name or description finds them"
+    )
 
 
 def _group(name: str, n_tools: int) -> str:
@@ -231,6 +237,8 @@ def _text(entries: Sequence[_Entry]) -> str:
         if entry.parameters:
             signatures = ", ".join(item.signature for item in entry.parameters)
             lines.append(plain(f"    {in_one_line(signatures, MAX_DESCRIPTION_CHARS)}"))
+    if len(entries) > MAX_ROWS:
+        lines.append(f"({_more_tools(len(entries) - MAX_ROWS)})")
     lines.append("")
     lines.append(f"{', '.join(_facts(entries))}. A parameter with ? may be left out.")
     return "\n".join(lines)

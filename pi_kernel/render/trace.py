@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_kernel.render import _style as style
-from pi_kernel.render._html import Room, div
+from pi_kernel.render._html import Room, div, utf8_bytes
 from pi_kernel.render._status import facts_html, time_of
 from pi_kernel.render._text import escape, in_one_line, plain
 from pi_kernel.render._trace_lines import CallLine, Gap, TraceNodeLike, flatten, shown_items, wanted
@@ -17,7 +17,8 @@ from pi_kernel.render.formats import count, counted, duration, money
 __all__ = ("TraceNodeLike", "trace_bundle", "trace_text")
 
 MAX_HTML_BYTES = 50 * 1024
-FRAME_BYTES = 1_500
+FRAME_BYTES = 700
+"""Of the tags around the table and the sentences below it."""
 MAX_TITLE_CHARS = 80
 EMPTY = "No calls yet. Calls made by cells and models appear here."
 WORD_CHARS = 11
@@ -48,7 +49,8 @@ def _html(lines: Sequence[CallLine], title: str) -> str:
     if not lines:
         body = div("padding:8px 12px;opacity:0.75", escape(EMPTY))
     else:
-        table, left_out = trace_table(lines, Room(MAX_HTML_BYTES - FRAME_BYTES))
+        room = Room(MAX_HTML_BYTES - FRAME_BYTES - utf8_bytes(head))
+        table, left_out = trace_table(lines, room)
         foot = " ".join(_sentences(lines, left_out))
         body = table + (div(style.FOOT, escape(foot)) if foot else "")
     return f'<details open style="{style.CARD}">{head}{body}</details>'
@@ -96,7 +98,7 @@ def _text(lines: Sequence[CallLine], title: str) -> str:
     if not lines:
         return EMPTY
     head = f"Trace {in_one_line(title, MAX_TITLE_CHARS)}: {', '.join(_facts(lines))}"
-    items = list(shown_items(lines, dict.fromkeys(wanted(lines), 0), 1))
+    items = list(shown_items(lines, dict.fromkeys(wanted(lines), 0), room_bytes=0, gap_bytes=0))
     calls = [item for item in items if isinstance(item, CallLine)]
     drawn = iter(branches([item.depth for item in calls]))
     rows = [_text_row(item, drawn) for item in items]

@@ -14,7 +14,7 @@ from pi_kernel.protocol.results import error_result
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.arguments import ArgumentsNotJson, to_json_arguments
 from pi_kernel.runtime.call import Call, Caller
-from pi_kernel.runtime.nested import take_record, tell_end, tell_start
+from pi_kernel.runtime.nested import LATE_CALL, take_record, tell_end, tell_start
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.runtime.pipeline import (
     OPERATION_ABORTED,
@@ -60,6 +60,8 @@ async def run_batch(
     opened = [
         _open(caller, message, tools, signal, index) for index, message in enumerate(calls, 1)
     ]
+    if caller.closed:
+        return await _refuse(caller.host, opened, on_result, _Refusal("error", LATE_CALL))
     sequential = caller.host.is_sequential or any(
         tool is not None and tool.execution_mode == "sequential"
         for tool in (tools.get(call.name) for call in opened)
@@ -198,24 +200,26 @@ async def _settle_all(
     Returns:
         The cancellation, which goes on when every call has its result.
     """
+    tasks = {asyncio.ensure_future(run(call)): call for call in calls}
     if cancellation is not None:
-        _stop_all(calls)
-    tasks = [asyncio.ensure_future(run(call)) for call in calls]
+        _stop_all(tasks)
     while pending := [task for task in tasks if not task.done()]:
         try:
             with anyio.CancelScope(shield=cancellation is not None):
                 await asyncio.wait(pending)
         except asyncio.CancelledError as error:
             cancellation = error
-            _stop_all(calls)
+            _stop_all(tasks)
     for task in tasks:
         task.result()
     return cancellation
 
 
-def _stop_all(calls: list[Call]) -> None:
-    for call in calls:
-        if not call.ended:
+def _stop_all(tasks: Mapping[asyncio.Task[None], Call]) -> None:
+    for task, call in tasks.items():
+        if call.ended:
+            task.cancel()  # somebody who is told of the end takes his time
+        else:
             call.signal.abort("cancelled")
 
 

@@ -17,6 +17,7 @@ from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.events import ToolExecutionUpdate
 from pi_kernel.protocol.json import JsonObject
 from pi_kernel.protocol.results import ABSENT, ToolResult
+from pi_kernel.runtime._failures import is_stop
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.records import NestedCallRecorder
 
@@ -51,6 +52,8 @@ class Caller:
     recorder: NestedCallRecorder | None = None
     root: Caller
     """The caller that owns the recorder."""
+    depth = -1
+    """How many calls are above: -1 for a caller that is no call itself, 0 for its calls."""
     holds_queue = False
     closed = False
     origin: Origin = "tool"
@@ -179,6 +182,7 @@ class Call(Caller):
         self.caller = caller
         self.parent_signal = caller.signal
         self.index = caller.counter
+        self.depth = caller.depth + 1
         self.origin = caller.child_origin
         if caller.is_parent:
             self.parent_id = caller.id
@@ -200,14 +204,6 @@ class Call(Caller):
         self.execution_count = caller.execution_count
         self.turn_id = caller.turn_id
         self.turn_index = caller.turn_index
-
-    @property
-    def depth(self) -> int:
-        """How many calls are above this one."""
-        above, caller = 0, self.caller
-        while isinstance(caller, Call):
-            above, caller = above + 1, caller.caller
-        return above
 
     def child_recorder(self) -> NestedCallRecorder | None:
         """Return the recorder of the root call, made when the first nested call needs it."""
@@ -272,7 +268,9 @@ class Call(Caller):
         if self.on_update is not None:
             try:
                 answer: Any = self.on_update(partial)
-            except Exception as error:  # noqa: BLE001 - a watcher must not harm the call
+            except BaseException as error:
+                if is_stop(error):
+                    raise
                 events.report("on_update", error)
             else:
                 if hasattr(answer, "__await__"):
@@ -288,7 +286,9 @@ class Call(Caller):
         events = self.host.events
         try:
             await answer
-        except Exception as error:  # noqa: BLE001 - a watcher must not harm the call
+        except BaseException as error:
+            if is_stop(error):
+                raise
             events.report("on_update", error)
         if events.wants("tool_execution_update"):
             await events.emit(self._update_event(partial))
@@ -377,22 +377,6 @@ class Call(Caller):
         self.blockers = 0
         if self._task is not None:
             self._force(self._task, FIRST_FORCE_INTERVAL_SECONDS)
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether the task was asked to stop, so that a CancelledError is no failure of code."""
-        task = self._task or asyncio.current_task()
-        return task is not None and task.cancelling() > 0
-
-    def lets_pass(self, error: BaseException) -> bool:
-        """Whether an exception ends the call and is no failure of the code that was asked.
-
-        A CancelledError that nobody sent to the task is a failure, such as of a hook that awaits
-        a task of its own which was cancelled.
-        """
-        if isinstance(error, asyncio.CancelledError):
-            return self.is_cancelled
-        return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
     @property
     def is_out_of_patience(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 
 from pi_kernel.protocol.events import Event, HookError
+from pi_kernel.runtime._failures import is_cancellation, is_stop, message_of
 
 __all__ = ("EventSink", "Handler", "Unsubscribe")
 
@@ -123,15 +124,13 @@ class EventSink:
                     else:
                         with anyio.CancelScope(shield=True):
                             await waiting
-                except asyncio.CancelledError as error:
-                    if _is_cancelled():
+                except BaseException as error:
+                    if is_cancellation(error):
                         cancellation = error
-                    else:  # it awaited something of its own that was cancelled
+                    elif is_stop(error):
+                        raise
+                    else:  # one receiver must not harm the others
                         self.report(event.type, error)
-                except (KeyboardInterrupt, GeneratorExit):
-                    raise
-                except BaseException as error:  # noqa: BLE001 - one must not harm the others
-                    self.report(event.type, error)
             receiver = next(receivers, None)
             if receiver is None:
                 break
@@ -154,7 +153,7 @@ class EventSink:
 
         Those who wait for something with the event are served beside what is going on.
         """
-        text = str(error) or type(error).__name__
+        text = message_of(error)
         if event_type == HookError.type or not self.wants(HookError.type):
             logger.warning("a handler of %s failed and was skipped: %s", event_type, text)
             return
@@ -171,8 +170,3 @@ class EventSink:
         task = loop.create_task(waiting)
         self._reports.add(task)
         task.add_done_callback(self._reports.discard)
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

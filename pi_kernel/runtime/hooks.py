@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.results import ABSENT, ToolResult, content_blocks
 from pi_kernel.protocol.usage import Usage, as_usage
+from pi_kernel.runtime._failures import is_stop, message_of
 from pi_kernel.runtime.abort import AbortSignal
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ class Hooks:
                     call.watch()
                     answer = await answer
             except BaseException as error:
-                if call.lets_pass(error):
+                if is_stop(error):
                     raise
                 call.error = error
                 return Block(_blocking_text(error))
@@ -252,7 +253,7 @@ class Hooks:
                 if answer is not None:
                     result, is_error = merge_patch(result, answer, is_error=is_error)
             except BaseException as error:
-                if call.lets_pass(error):
+                if is_stop(error):
                     raise
                 self._events.report("tool_result", error)
             event.result, event.is_error = result, is_error
@@ -260,7 +261,7 @@ class Hooks:
 
 
 def _blocking_text(error: BaseException) -> str:
-    text = str(error) or type(error).__name__
+    text = message_of(error)
     return text if isinstance(error, Exception) else f"{FAILED_HANDLER}: {text}"
 
 
@@ -292,5 +293,5 @@ def merge_patch(result: ToolResult, answer: Any, *, is_error: bool) -> tuple[Too
         else answer.structured_content,
         usage=None if answer.usage is None else as_usage(answer.usage),
         terminate=answer.terminate,
-    )
+    ).check()
     return changed, is_error if answer.is_error is None else answer.is_error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.events import ToolExecutionEnd, ToolExecutionStart
 from pi_kernel.protocol.results import ToolResult, error_result
 from pi_kernel.runtime.abort import AbortSignal
@@ -50,8 +51,13 @@ async def execute_nested_call(
 
     Never raises for the tool's failure. Ids are given in call order, before anything waits. When
     the awaiting task is cancelled, the call ends as aborted and the cancellation goes on.
+
+    Raises:
+        PiKernelError: If the name is not a text or the signal is not an `AbortSignal`.
     """
     host = caller.host
+    if type(name) is not str or (signal is not None and type(signal) is not AbortSignal):
+        _check(name, signal)
     call = Call(host, caller.next_id(), caller, name)
     if signal is not None:
         call.parent_signal = signal
@@ -72,6 +78,13 @@ async def execute_nested_call(
     if caller.is_watching:
         return await _run_watched(host, call)
     return await _run(host, call)
+
+
+def _check(name: object, signal: object) -> None:
+    if not isinstance(name, str):
+        raise PiKernelError(f"a tool's name must be a text, got {type(name).__name__}")
+    if signal is not None and not isinstance(signal, AbortSignal):
+        raise PiKernelError(f"signal must be an AbortSignal, got {type(signal).__name__}")
 
 
 async def _run_watched(host: CallHost, call: Call) -> ToolOutcome:

@@ -21,6 +21,7 @@ import anyio.to_thread
 from pi_kernel.errors import ToolAborted, ToolTimeout
 from pi_kernel.protocol.calls import CallStatus
 from pi_kernel.protocol.results import ABSENT, ToolResult, error_result, text_of
+from pi_kernel.runtime._failures import is_cancellation, is_stop, message_of
 from pi_kernel.runtime.call import Call, current_caller
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ __all__ = (
     "execute_and_settle",
     "execute_tool_call",
     "look_up_and_validate",
-    "message_of",
     "must_ask",
     "prepare_tool_call",
     "run_at_once",
@@ -46,6 +46,9 @@ __all__ = (
     "watch_and_resume",
 )
 
+MAX_DEPTH_CALLS = 50
+"""Tools that call each other deeper than this would soon fail in Python's own recursion limit."""
+TOO_DEEP = f"Tool calls are nested more than {MAX_DEPTH_CALLS} levels deep"
 OPERATION_ABORTED = "Operation aborted"
 BLOCKED = "Tool execution was blocked"
 
@@ -103,7 +106,7 @@ def run_at_once(host: CallHost, call: Call) -> bool:
         try:
             call.begun = (function, function.send(None))
         except StopIteration as finished:
-            result = host.to_result(finished.value)
+            result = host.to_result(finished.value).check()
         else:
             return False
     except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
@@ -146,10 +149,12 @@ def aborted_result(call: Call) -> ToolResult:
     return error_result(f"{partial}\n\n{OPERATION_ABORTED}" if partial else OPERATION_ABORTED)
 
 
-def look_up_and_validate(host: CallHost, call: Call) -> bool:
+def look_up_and_validate(host: CallHost, call: Call) -> bool:  # noqa: PLR0911 - one a step
     """Find the tool, prepare and validate the arguments; False when the call has its result."""
     if (call._signal or call.parent_signal)._aborted:  # noqa: SLF001 - looked at by every call
         return _stop(call, "aborted", OPERATION_ABORTED)
+    if call.depth > MAX_DEPTH_CALLS:
+        return _stop(call, "error", TOO_DEEP)
 
     tool = call.tool = call.tool or host.find_tool(call)
     if tool is None:
@@ -228,11 +233,6 @@ def _stop(call: Call, status: CallStatus, text: str, error: BaseException | None
     return False
 
 
-def message_of(error: BaseException) -> str:
-    """Return what the model reads of an exception: its text, or the class name when empty."""
-    return str(error) or type(error).__name__
-
-
 async def _problem_with_input(host: CallHost, call: Call) -> str | None:
     check = call.tool.validate_input  # type: ignore[union-attr]  # the caller has looked
     try:
@@ -241,7 +241,7 @@ async def _problem_with_input(host: CallHost, call: Call) -> str | None:
             call.watch()
             problem = await problem
     except BaseException as error:
-        if call.lets_pass(error):
+        if is_stop(error):
             raise
         call.error = error
         return message_of(error)
@@ -261,7 +261,7 @@ async def _tools_own_denial(host: CallHost, call: Call) -> str | None:
             call.watch()
             answer = await answer
     except BaseException as error:
-        if call.lets_pass(error):
+        if is_stop(error):
             raise
         call.error = error
         return message_of(error)
@@ -291,17 +291,21 @@ async def execute_tool_call(host: CallHost, call: Call) -> None:
             result = await _execute_in_context(host, call, tool)
             if type(result) is not ToolResult:
                 result = _read_result(host, call, result)
+        result.check()
     except GeneratorExit:  # the coroutine is being closed; a tool's own comes as ToolExited
         raise
     except BaseException as error:  # a tool's failure is a result, SystemExit too
-        if isinstance(error, asyncio.CancelledError) and call.is_cancelled:
+        if is_cancellation(error):
             raise
         status, result = _failure(call, error)
     finally:
         call.duration_ms = (time.perf_counter() - started) * 1000
         call.settled = True
         call.begun = None
-        current_caller.reset(token)
+        try:  # noqa: SIM105 - suppress() takes longer than a quick tool
+            current_caller.reset(token)
+        except ValueError:  # the coroutine is collected as garbage, in whatever context
+            pass
     if call.updates:
         await call.updates_delivered()
     if status == "ok" and result.is_error:

@@ -5,7 +5,8 @@ the target. Mode, owner and extended attributes stay; a symbolic link stays a li
 replaced. Where renaming would lose something (other hard links, an owner that cannot be given back)
 or cannot be done (no permission in the folder, a mount point), the file is written in place.
 
-Everything here blocks: call it in a worker thread.
+Everything here blocks: call it in a worker thread. The module also runs on far machines (`remote`),
+so it keeps to what Python 3.8 knows.
 """
 # Names stay texts, so that messages show them as they were given.
 # ruff: noqa: PTH102, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120
@@ -18,6 +19,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from pi_kernel.tools._os_errors import file_error, wording
 
@@ -37,7 +39,8 @@ _REPLACING_IS_REFUSED = frozenset(
 """Failures after which writing in place may still work; never those of a full disk."""
 _DROPPED_BY_A_WRITE = "security.capability"
 
-BeforeChange = Callable[[], None]
+if TYPE_CHECKING:
+    BeforeChange = Callable[[], None]
 
 
 class SpecialFileError(Exception):
@@ -45,7 +48,11 @@ class SpecialFileError(Exception):
 
 
 def write_atomically(
-    path: str | os.PathLike[str], data: bytes, *, before_change: BeforeChange | None = None
+    path: str | os.PathLike[str],
+    data: bytes,
+    *,
+    before_change: BeforeChange | None = None,
+    mode: int | None = None,
 ) -> None:
     """Make ``data`` the whole content of the file at ``path``.
 
@@ -56,6 +63,7 @@ def write_atomically(
         data: The content.
         before_change: Called when all is prepared and the target is still untouched, maybe twice.
             What it raises ends the call: the temporary file is removed and the error passes on.
+        mode: Permission bits that the file gets; None: it keeps its own.
 
     Raises:
         FileError: If the file cannot be written; worded as a failed ``open`` or ``write``.
@@ -67,12 +75,17 @@ def write_atomically(
         current = _writable_target(shown)
         target = os.path.realpath(shown)
     has_other_names = current is not None and current.st_nlink > 1
-    if has_other_names or not _replace(target, data, current=current, shown=shown, check=check):
-        _write_in_place(target, data, shown=shown, check=check)
+    if has_other_names or not _replace(
+        target, data, current=current, mode=mode, shown=shown, check=check
+    ):
+        _write_in_place(target, data, mode=mode, shown=shown, check=check)
 
 
-def make_directories(path: str) -> None:
+def make_directories(path: str) -> list[str]:
     """Create a folder and its missing parents.
+
+    Returns:
+        The folders that were missing and that this call made, outermost first.
 
     Raises:
         FileError: Worded as the failed ``mkdir`` of the folder that could not be made.
@@ -80,12 +93,14 @@ def make_directories(path: str) -> None:
     Source:
         Node 22, ``fs.mkdir`` with ``recursive``.
     """
+    made: list[str] = []
     missing = [path]
     while missing and not os.path.isdir(missing[-1]):
         folder = missing[-1]
         with wording("mkdir", folder):
             try:
                 os.mkdir(folder)
+                made.append(folder)
             except FileNotFoundError:
                 parent = os.path.dirname(folder)
                 if os.path.isdir(parent):
@@ -98,6 +113,7 @@ def make_directories(path: str) -> None:
                 os.stat(folder)  # a dangling link is reported as missing
                 raise
         missing.pop()
+    return made
 
 
 def special_file_kind(mode: int) -> str | None:
@@ -125,15 +141,21 @@ def _writable_target(path: str) -> os.stat_result | None:
     return current
 
 
-def _replace(
-    target: str, data: bytes, *, current: os.stat_result | None, shown: str, check: BeforeChange
+def _replace(  # noqa: PLR0913 - one step of write_atomically, all by keyword
+    target: str,
+    data: bytes,
+    *,
+    current: os.stat_result | None,
+    mode: int | None,
+    shown: str,
+    check: BeforeChange,
 ) -> bool:
     """Write a temporary file and rename it; False when only writing in place can do it."""
     name = TEMPORARY_PREFIX + secrets.token_hex(_TEMPORARY_NAME_BYTES) + TEMPORARY_SUFFIX
     temporary = os.path.join(os.path.dirname(target), name)
     try:
-        mode = _NEW_FILE_MODE if current is None else _PRIVATE_MODE
-        descriptor = os.open(temporary, _CREATE_FLAGS, mode)
+        first_mode = _NEW_FILE_MODE if current is None else _PRIVATE_MODE
+        descriptor = os.open(temporary, _CREATE_FLAGS, first_mode)
     except OSError as error:
         if error.errno in _REPLACING_IS_REFUSED:
             return False
@@ -143,6 +165,7 @@ def _replace(
             if current is not None and not _take_over_attributes(descriptor, target, current):
                 return False
             _write_all(descriptor, data)
+            _set_mode(descriptor, mode)
         finally:
             os.close(descriptor)
         check()
@@ -160,14 +183,23 @@ def _replace(
                 os.unlink(temporary)
 
 
-def _write_in_place(target: str, data: bytes, *, shown: str, check: BeforeChange) -> None:
+def _write_in_place(
+    target: str, data: bytes, *, mode: int | None, shown: str, check: BeforeChange
+) -> None:
     check()
     with wording("open", shown):
         descriptor = os.open(target, _OPEN_FLAGS | os.O_CREAT | os.O_TRUNC, _NEW_FILE_MODE)
     try:
         _write_all(descriptor, data)
+        _set_mode(descriptor, mode)
     finally:
         os.close(descriptor)
+
+
+def _set_mode(descriptor: int, mode: int | None) -> None:
+    if mode is not None and mode != stat.S_IMODE(os.fstat(descriptor).st_mode):
+        with wording("fchmod"):
+            os.fchmod(descriptor, mode)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -16,8 +16,10 @@ from pi_kernel.errors import PiKernelError
 from pi_kernel.registry.definition import ToolDefinition
 
 __all__ = (
+    "ALIASES",
     "ALL_TOOLS",
     "CODING_TOOLS",
+    "EXTRA_TOOLS",
     "READ_ONLY_TOOLS",
     "ToolFactory",
     "create_all_tools",
@@ -30,6 +32,19 @@ __all__ = (
 ALL_TOOLS = ("read", "bash", "powershell", "edit", "write", "grep", "find", "ls")
 CODING_TOOLS = ("read", "bash", "edit", "write")
 READ_ONLY_TOOLS = ("read", "grep", "find", "ls")
+EXTRA_TOOLS = ("todo_write", "fetch_url", "web_search")
+"""Made only on request, and then ``deferred``."""
+ALIASES = {
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "search_code": "grep",
+    "search_files": "find",
+    "execute_command": "bash",
+}
+"""Other names of built-in tools, made only on request, and the tools that they stand for."""
+EVERY_ALIAS = "aliases"
+"""What ``extra`` takes for all of them."""
 
 
 ToolFactory = Callable[..., ToolDefinition]
@@ -71,7 +86,8 @@ def create_tool_definition(
     """Return the tool of that name.
 
     Args:
-        name: A built-in tool, or a name that a layer above has added.
+        name: A built-in tool, one of `EXTRA_TOOLS` and `ALIASES`, or a name that a layer above has
+            added.
         cwd: What relative paths refer to; None: the process's directory at the time of each call.
             The context of a call wins over both.
         operations: I/O in place of the local one: a remote host, a container, a test.
@@ -109,7 +125,8 @@ def create_all_tools(
 
     Args:
         cwd: What relative paths refer to.
-        extra: More tools, as definitions or as names for `create_tool_definition`.
+        extra: More tools: names of `EXTRA_TOOLS` and `ALIASES`, ``aliases`` for all of those,
+            names that a layer above has added, definitions.
         per_tool_options: For a tool's name its options, ``operations`` among them:
             ``bash={"shell_path": "/bin/sh"}``.
 
@@ -149,8 +166,8 @@ def _create_group(
     extra: Iterable[str | ToolDefinition],
     per_tool_options: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, ToolDefinition]:
-    given = tuple(extra)
-    wanted = (*names, *(item for item in given if isinstance(item, str)))
+    given = (extra,) if isinstance(extra, str) else tuple(extra)
+    wanted = (*names, *(name for item in given if isinstance(item, str) for name in _extra(item)))
     for name in per_tool_options:
         if name not in wanted:
             _factory_of(name)  # an unknown name is reported as such
@@ -164,12 +181,29 @@ def _create_group(
     return tools
 
 
+def _extra(name: str) -> tuple[str, ...]:
+    """Return the tools that one name in ``extra`` stands for."""
+    if name == EVERY_ALIAS:
+        return tuple(ALIASES)
+    choices = dict.fromkeys((*EXTRA_TOOLS, EVERY_ALIAS, *ALIASES, *_extra_factories))
+    if name not in choices and name not in ALL_TOOLS:
+        raise PiKernelError(f"Unknown extra tool: {name}; the choices: {', '.join(choices)}")
+    return (name,)
+
+
 def _factory_of(name: str) -> ToolFactory:
+    create: ToolFactory
     if name in ALL_TOOLS:
-        create: ToolFactory = importlib.import_module(f"pi_kernel.tools.{name}").create
+        create = importlib.import_module(f"pi_kernel.tools.{name}").create
         return create
     if name in _extra_factories:
         return _extra_factories[name]
+    if name in EXTRA_TOOLS:
+        create = importlib.import_module(f"pi_kernel.tools.extra.{name}").create
+        return create
+    if name in ALIASES:
+        create = importlib.import_module("pi_kernel.tools.extra.aliases").factory_of(name)
+        return create
     raise PiKernelError(f"Unknown tool name: {name}")
 
 

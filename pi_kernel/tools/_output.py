@@ -1,7 +1,8 @@
 """The output of a command in bounded memory: counters, both ends, and a file with everything.
 
-Bytes are kept as they came. They are decoded for the counters where they are not ASCII, and at the
-ends for a reader; so what is shown does not depend on how the output was split into blocks.
+Bytes are kept as they came. The first megabytes are decoded for the counters where they are not
+ASCII, the ends for a reader; so what is shown does not depend on how the output was split into
+blocks.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ END_BYTES = 512 * 1024
 """Raw bytes of each end that programs get; up to twice as many they get whole."""
 BLOCK_BYTES = 1024 * 1024
 """Larger blocks are taken in pieces, so that decoding them needs no more memory."""
+EXACT_BYTES = 4 * 1024 * 1024
+"""So much output is decoded for the counters. Of more, invalid bytes count as what they are, one
+each: so a flood of binary output costs no more than text, and the total is that of the file."""
 FILE_NAME_RANDOM_BYTES = 8
 FILE_MODE = 0o600
 
@@ -70,10 +74,12 @@ class OutputAccumulator:
         max_bytes: The most UTF-8 bytes of a snapshot. Of a long output twice as many are looked
             at to make one.
         end_bytes: The most raw bytes of each end of the whole output.
+        exact_bytes: How many raw bytes are counted as UTF-8 of their decoded text, three for what
+            is invalid. Later ones count as they are, which is the same for valid text.
 
     Source:
         Pi 1.6.0, ``OutputAccumulator``. There the start of what is looked at depends on the
-        blocks; here it is what one large block would give.
+        blocks; here it is what one large block would give. There everything is decoded.
     """
 
     def __init__(
@@ -83,12 +89,14 @@ class OutputAccumulator:
         max_lines: int = DEFAULT_MAX_LINES,
         max_bytes: int = DEFAULT_MAX_BYTES,
         end_bytes: int = END_BYTES,
+        exact_bytes: int = EXACT_BYTES,
     ) -> None:
         self._file_prefix = file_prefix
         self._max_lines = max_lines
         self._max_bytes = max_bytes
         self._tail_bytes = 2 * max_bytes
         self._end_bytes = end_bytes
+        self._exact_bytes = exact_bytes
         # What both the whole output's end and the tail need, with a margin for cut characters.
         self._recent_bytes = max(end_bytes, self._tail_bytes) + 3 * _LONGEST_CHARACTER_BYTES
         self._lock = threading.Lock()
@@ -174,11 +182,20 @@ class OutputAccumulator:
             self._save(unsaved, block)
 
     def _count(self, block: bytes, *, is_last: bool = False) -> None:
+        room = self._exact_bytes - self._raw_bytes
+        if 0 < room < len(block):
+            self._count(block[:room])
+            self._count(block[room:])
+            return
         self._raw_bytes += len(block)
         newlines = block.count(b"\n")
-        if block.isascii() and not self._undecoded_bytes:
+        if room <= 0 or (block.isascii() and not self._undecoded_bytes):
             self._has_text = self._has_text or bool(block)
             size, last_line_size = len(block), len(block) - block.rfind(b"\n") - 1
+            if self._undecoded_bytes:  # the rest of a character that is not decoded any more
+                size += self._undecoded_bytes
+                last_line_size += 0 if newlines else self._undecoded_bytes
+                self._undecoded_bytes = 0
         else:
             text, size = self._decode(block, is_last=is_last)
             last_line_size = len(text[text.rfind("\n") + 1 :].encode()) if newlines else size
@@ -210,7 +227,9 @@ class OutputAccumulator:
 
     def _tail(self) -> str:
         """Return the decoded end that the limits are applied to, in whole lines where possible."""
-        end = len(self._recent) - self._undecoded_bytes
+        end = len(self._recent)
+        if not self._is_finished:
+            end -= _incomplete_bytes(self._recent)
         if self._decoded_bytes <= 2 * self._tail_bytes:
             return _decode_start(self._recent[:end])
         # A start inside a character garbles nothing of the tail: decoding never makes bytes fewer.
@@ -261,6 +280,15 @@ class OutputAccumulator:
                     Path(self._file_path).unlink()
                 self._file = self._file_path = None
                 self._save_error = node_message(error, "write")
+
+
+def _incomplete_bytes(data: bytearray) -> int:
+    """Return how many bytes at the end may be the start of a character that goes on."""
+    end = bytes(data[1 - _LONGEST_CHARACTER_BYTES :])
+    for start in reversed(range(len(end))):
+        if end[start] & _UTF8_TOP_BITS != _UTF8_CONTINUATION:
+            return len(end) - start - codecs.utf_8_decode(end[start:], "replace", False)[1]  # noqa: FBT003 - not the last
+    return 0
 
 
 def _decode_start(data: bytes | bytearray) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import anyio.to_thread
 
@@ -17,14 +16,16 @@ from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ToolAnnotations
 from pi_kernel.registry.definition import OnUpdate, ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
-from pi_kernel.tools._atomic import SpecialFileError, special_file_kind, write_atomically
+from pi_kernel.tools._access import check_editable
 from pi_kernel.tools._diff import EditDiff, diff_replacements
 from pi_kernel.tools._edit_match import Edit, find_replacements
 from pi_kernel.tools._edit_splice import Replacement, lf_view, splice
+from pi_kernel.tools._journal import ChangeMaker, journal, write_recorded
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
 from pi_kernel.tools._operations import check_operations, perform
-from pi_kernel.tools._os_errors import error_code, file_error, wording
+from pi_kernel.tools._os_errors import error_code, file_error
 from pi_kernel.tools._paths import resolve_to_cwd, working_directory
+from pi_kernel.tools._preview import Preview, preview_of
 from pi_kernel.tools._threads import run_settled, settled
 
 __all__ = ("EditOperations", "create", "prepare_arguments")
@@ -100,42 +101,13 @@ def create(
     Source:
         Pi 1.6.0, ``createEditToolDefinition``.
     """
-    files = _LocalFiles() if operations is None else _RemoteFiles(operations)
-
-    async def execute(
-        _tool_call_id: str,
-        params: dict[str, Any],
-        signal: AbortSignal | None,
-        _on_update: OnUpdate | None,
-        ctx: object,
-    ) -> ToolResult:
-        given: object = params.get("edits")
-        if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-            raise PiKernelError(NO_EDITS)
-        edits = [_edit_of(item) for item in cast("Sequence[Mapping[str, str]]", given)]
-        stop = signal or AbortSignal()
-        stop.throw_if_aborted()
-        path: str = params["path"]
-        absolute = resolve_to_cwd(path, working_directory(ctx, cwd))
-
-        async def edit_file() -> ToolResult:
-            diff = await _edit_file(files, absolute, edits, shown_path=path, stop=stop)
-            return ToolResult(
-                f"Successfully replaced {len(edits)} block(s) in {path}.",
-                details={
-                    "diff": diff.diff,
-                    "patch": diff.patch,
-                    "firstChangedLine": diff.first_changed_line,
-                },
-            )
-
-        return await with_file_mutation_queue(absolute, edit_file)
-
+    directory = None if cwd is None else os.fspath(cwd)
+    tool = _EditTool(directory, _LocalFiles() if operations is None else _RemoteFiles(operations))
     return ToolDefinition(
         name="edit",
         description=DESCRIPTION,
         parameters=PARAMETERS,
-        execute=execute,
+        execute=tool.execute,
         prompt_snippet="Change files by exact text replacement, several places in one call",
         prompt_guidelines=GUIDELINES,
         constrained_sampling={"type": "json_schema", "strict": "prefer"},
@@ -193,6 +165,97 @@ def _edit_of(item: Mapping[str, str]) -> Edit:
     return Edit(old_text=item["oldText"], new_text=well_formed(item["newText"]))
 
 
+class _Plan(NamedTuple):
+    """An edit that was checked and not yet made."""
+
+    content: bytes
+    """The whole file afterwards."""
+    diff: EditDiff
+
+
+class _EditTool:
+    """The tool: all edits are looked up first, then the file is written or only shown."""
+
+    def __init__(self, cwd: str | None, files: _Files) -> None:
+        self._cwd = cwd
+        self._files = files
+
+    async def execute(
+        self,
+        tool_call_id: str,
+        params: dict[str, Any],
+        signal: AbortSignal | None = None,
+        on_update: OnUpdate | None = None,
+        ctx: object = None,
+    ) -> ToolResult:
+        """Change the file."""
+        del on_update
+        edits = _edits_of(params)
+        stop = signal or AbortSignal()
+        stop.throw_if_aborted()
+        path: str = params["path"]
+        absolute = resolve_to_cwd(path, working_directory(ctx, self._cwd))
+        maker = journal.maker(ctx, tool_call_id, signal)
+
+        async def edit_file() -> EditDiff:
+            plan = await self._plan(absolute, edits, shown_path=path, stop=stop)
+            stop.throw_if_aborted()
+            await self._files.write(absolute, plan.content, stop=stop, maker=maker)
+            stop.throw_if_aborted()
+            return plan.diff
+
+        diff = await with_file_mutation_queue(absolute, edit_file)
+        return ToolResult(
+            f"Successfully replaced {len(edits)} block(s) in {path}.",
+            details={
+                "diff": diff.diff,
+                "patch": diff.patch,
+                "firstChangedLine": diff.first_changed_line,
+            },
+        )
+
+    async def preview(self, params: dict[str, Any], ctx: object) -> Preview:
+        """Return what the call would change."""
+        path: str = params["path"]
+
+        async def look(absolute: str) -> Preview:
+            edits = _edits_of(params)
+            plan = await self._plan(absolute, edits, shown_path=path, stop=AbortSignal())
+            return Preview(
+                path=absolute,
+                diff=plan.diff.diff,
+                patch=plan.diff.patch,
+                first_changed_line=plan.diff.first_changed_line,
+                new_text=plan.content.decode(),
+            )
+
+        return await preview_of(path, ctx, self._cwd, look=look)
+
+    async def _plan(
+        self, absolute: str, edits: Sequence[Edit], *, shown_path: str, stop: AbortSignal
+    ) -> _Plan:
+        stop.throw_if_aborted()
+        try:
+            await self._files.check_access(absolute)
+        except Exception as error:
+            stop.throw_if_aborted()
+            reason = f"Error code: {error_code(error)}" if isinstance(error, OSError) else error
+            raise PiKernelError(f"Could not edit file: {shown_path}. {reason}.") from error
+        stop.throw_if_aborted()
+        content = await self._files.read(absolute)
+        stop.throw_if_aborted()
+        return await anyio.to_thread.run_sync(
+            lambda: _apply(content, edits, path=shown_path), abandon_on_cancel=True
+        )
+
+
+def _edits_of(params: Mapping[str, Any]) -> list[Edit]:
+    given: object = params.get("edits")
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise PiKernelError(NO_EDITS)
+    return [_edit_of(item) for item in cast("Sequence[Mapping[str, str]]", given)]
+
+
 class _Files(Protocol):
     """What one edit does with a file; each call returns only when its I/O has settled."""
 
@@ -200,19 +263,23 @@ class _Files(Protocol):
 
     async def read(self, path: str) -> bytes: ...
 
-    async def write(self, path: str, content: bytes, *, stop: AbortSignal) -> None: ...
+    async def write(
+        self, path: str, content: bytes, *, stop: AbortSignal, maker: ChangeMaker | None
+    ) -> None: ...
 
 
 class _LocalFiles:
     async def check_access(self, path: str) -> None:
-        await run_settled(lambda: _check_local_access(path))
+        await run_settled(lambda: check_editable(path))
 
     async def read(self, path: str) -> bytes:
         return await run_settled(lambda: _read_local(path))
 
-    async def write(self, path: str, content: bytes, *, stop: AbortSignal) -> None:
+    async def write(
+        self, path: str, content: bytes, *, stop: AbortSignal, maker: ChangeMaker | None
+    ) -> None:
         await run_settled(
-            lambda: write_atomically(path, content, before_change=stop.throw_if_aborted)
+            lambda: write_recorded(path, content, check_stop=stop.throw_if_aborted, maker=maker)
         )
 
 
@@ -230,21 +297,13 @@ class _RemoteFiles:
         )
         return well_formed(content).encode() if isinstance(content, str) else bytes(content)
 
-    async def write(self, path: str, content: bytes, *, stop: AbortSignal) -> None:
+    async def write(
+        self, path: str, content: bytes, *, stop: AbortSignal, maker: ChangeMaker | None
+    ) -> None:
         stop.throw_if_aborted()
         text = content.decode()
         await settled(lambda: perform(self._operations, "write_file", path, text, syscall="open"))
-
-
-def _check_local_access(path: str) -> None:
-    with wording("access", path):
-        kind = special_file_kind(Path(path).stat().st_mode)
-        if not os.access(path, os.R_OK | os.W_OK):
-            is_read_only = os.access(path, os.R_OK) and os.statvfs(path).f_flag & os.ST_RDONLY
-            number = errno.EROFS if is_read_only else errno.EACCES
-            raise OSError(number, os.strerror(number))
-    if kind is not None:  # opening a pipe would wait for its other end
-        raise SpecialFileError(f"It is {kind}, not a regular file")
+        journal.add_elsewhere(maker, path)
 
 
 def _read_local(path: str) -> bytes:
@@ -256,34 +315,7 @@ def _read_local(path: str) -> bytes:
         raise file_error(error, "open", path) from error
 
 
-async def _edit_file(
-    files: _Files,
-    absolute: str,
-    edits: Sequence[Edit],
-    *,
-    shown_path: str,
-    stop: AbortSignal,
-) -> EditDiff:
-    stop.throw_if_aborted()
-    try:
-        await files.check_access(absolute)
-    except Exception as error:
-        stop.throw_if_aborted()
-        reason = f"Error code: {error_code(error)}" if isinstance(error, OSError) else str(error)
-        raise PiKernelError(f"Could not edit file: {shown_path}. {reason}.") from error
-    stop.throw_if_aborted()
-    content = await files.read(absolute)
-    stop.throw_if_aborted()
-    new_content, diff = await anyio.to_thread.run_sync(
-        lambda: _apply(content, edits, path=shown_path), abandon_on_cancel=True
-    )
-    stop.throw_if_aborted()
-    await files.write(absolute, new_content, stop=stop)
-    stop.throw_if_aborted()
-    return diff
-
-
-def _apply(content: bytes, edits: Sequence[Edit], *, path: str) -> tuple[bytes, EditDiff]:
+def _apply(content: bytes, edits: Sequence[Edit], *, path: str) -> _Plan:
     """Return the content after the edits, and what changed."""
     text = content.decode("utf-8", "replace")
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
@@ -292,8 +324,8 @@ def _apply(content: bytes, edits: Sequence[Edit], *, path: str) -> tuple[bytes, 
     replacements = find_replacements(view, edits, path=path)
     diff = diff_replacements(view, replacements, path=path)
     if view is text and not mark and text.isascii():
-        return _splice_ascii(content, replacements), diff
-    return (mark + splice(text, replacements)).encode(), diff
+        return _Plan(_splice_ascii(content, replacements), diff)
+    return _Plan((mark + splice(text, replacements)).encode(), diff)
 
 
 def _splice_ascii(content: bytes, replacements: Sequence[Replacement]) -> bytes:

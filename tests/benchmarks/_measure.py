@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 REPETITIONS = 7
+SHOWN_IN_MS_SECONDS = 0.01
 LIBRARIES = ("pi-kernel", "pydantic", "anyio", "jsonschema-rs")
 
 
@@ -26,6 +27,8 @@ class Figure:
     limit: float | None = None
     goal: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+    """What the value was made of, where it is not seconds."""
 
     @property
     def is_over(self) -> bool:
@@ -36,9 +39,16 @@ class Figure:
         """Return the row that is printed."""
         limit = "" if self.limit is None else f"  limit {self.limit:g}"
         goal = "" if self.goal is None else f"  goal {self.goal:g}"
-        times = ", ".join(f"{name} {s * 1e6:.2f} us" for name, s in self.seconds.items())
+        times = ", ".join(f"{name} {_duration(s)}" for name, s in self.seconds.items())
         over = "  OVER" if self.is_over else ""
-        return f"{self.name:<58} {self.value:8.2f} {self.unit:<6}{limit}{goal}  ({times}){over}"
+        made_of = f"  ({times or self.note})"
+        return f"{self.name:<58} {self.value:8.2f} {self.unit:<6}{limit}{goal}{made_of}{over}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < SHOWN_IN_MS_SECONDS:
+        return f"{seconds * 1e6:.2f} us"
+    return f"{seconds * 1e3:.1f} ms"
 
 
 def minima(
@@ -85,6 +95,7 @@ def report(figures: list[Figure], file: Path) -> None:
                 "goal": f.goal,
                 "over": f.is_over,
                 "seconds": f.seconds,
+                "note": f.note,
             }
             for f in figures
         ],

@@ -24,11 +24,12 @@ from pi_kernel.cli import main
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 TOKEN = "of-a-test"  # noqa: S105 - of a server that lives for a minute
-WAIT_MS = 40_000
+WAIT_MS = 20_000
 WIDTH = 1_000
 HEIGHT = 900
-MAX_HEIGHT = 12_000
-"""Of a screenshot, in pixels."""
+MIN_HEIGHT = 300
+CELL_GAP = 8
+"""Sizes in pixels, of the page."""
 CHROMIUM_OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -38,8 +39,12 @@ CHROMIUM_OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
-QUIET = {"fetchNews": "false", "checkForUpdates": False}
-"""Settings: no question about news, which would lie over the notebook."""
+SETTINGS = {
+    # No question about news, which would lie over the notebook.
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    # Pictures and checks are of the whole notebook, not of what is in sight.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     shutil.copytree(
         ROOT / "notebooks", top / "work", ignore=shutil.ignore_patterns(".ipynb_checkpoints")
     )
-    settings = top / "config/lab/user-settings/@jupyterlab/apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text(json.dumps(QUIET), encoding="utf-8")
+    for name, values in SETTINGS.items():
+        path = top / f"config/lab/user-settings/@jupyterlab/{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
     assert main(["install", "--prefix", str(top / "prefix")]) == 0
     environment = os.environ | {
         "HOME": str(top),
@@ -170,25 +176,41 @@ class Notebook:
         """Wait until a JavaScript function gives something true."""
         self.page.wait_for_function(condition, arg=argument, timeout=WAIT_MS)
 
-    def picture(self, name: str) -> None:
-        """Take a picture of the whole notebook."""
+    def show_all(self) -> None:
+        """Make the page as high as the notebook."""
         self.page.mouse.move(0, 0)
         panel = self.page.locator(".jp-WindowedPanel-outer")
-        height = panel.evaluate("panel => panel.scrollHeight")
-        self.page.set_viewport_size({"width": WIDTH, "height": min(height + 200, MAX_HEIGHT)})
+        self.page.set_viewport_size({"width": WIDTH, "height": MIN_HEIGHT})
+        hidden = panel.evaluate("panel => panel.scrollHeight - panel.clientHeight")
+        self.page.set_viewport_size({"width": WIDTH, "height": MIN_HEIGHT + hidden})
         panel.evaluate("panel => panel.scrollTo(0, 0)")
+
+    def picture(self, name: str) -> None:
+        """Take a picture of the whole notebook."""
+        self.show_all()
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled")
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled", scale="css")
+
+    def picture_of(self, name: str, *texts: str) -> None:
+        """Take a sharp picture of the code cells with these texts, for the documentation."""
+        self.page.evaluate(ONLY, list(texts))
+        self.show_all()
+        box = self.page.locator(".jp-WindowedPanel-viewport").bounding_box()
+        last = self.page.locator(".jp-Cell:visible").last.bounding_box()
+        box["height"] = last["y"] + last["height"] - box["y"] + CELL_GAP
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", clip=box, animations="disabled")
 
 
 @pytest.fixture
-def open_notebook(lab: Lab, browser: Any) -> Iterator[Callable[[str], Notebook]]:
+def open_notebook(lab: Lab, browser: Any) -> Iterator[Callable[..., Notebook]]:
     """Open a notebook of the folder in a page of its own; its kernel ends with the test."""
     pages = []
 
-    def open_it(name: str) -> Notebook:
+    def open_it(name: str, *, is_sharp: bool = False) -> Notebook:
         page = browser.new_page(
-            viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce"
+            viewport={"width": WIDTH, "height": HEIGHT},
+            reduced_motion="reduce",
+            device_scale_factor=2 if is_sharp else 1,
         )
         page.set_default_timeout(WAIT_MS)
         pages.append(page)
@@ -203,6 +225,14 @@ def open_notebook(lab: Lab, browser: Any) -> Iterator[Callable[[str], Notebook]]
         page.close()
     lab.end_sessions()
 
+
+ONLY = """texts => {
+    for (const cell of document.querySelectorAll(".jp-Cell")) {
+        const has = text => cell.textContent.includes(text);
+        const isWanted = cell.matches(".jp-CodeCell") && texts.some(has);
+        cell.style.display = isWanted ? "" : "none";
+    }
+}"""
 
 READY = """() => {
     const widget = window.jupyterapp?.shell.currentWidget;

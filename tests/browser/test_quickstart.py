@@ -20,11 +20,20 @@ pytestmark = [
 
 QUICK_START = "01_quickstart.ipynb"
 HOSTILE = "<script>window.piRan = 1</script><img src=x onerror='window.piRan = 2'>"
-HOSTILE_CELL = f'await ctx.execute_tool("bash", {{"command": "cat <<X\\n{HOSTILE}\\nX"}})'
+MATHS = r"costs $5 or $6, $$7$$, \(x\) and \[y\]"
+"""What JupyterLab sets as formulas wherever it finds it, but in preformatted text."""
+HOSTILE_CODE = f"""\
+hostile = await ctx.execute_tool("bash", {{"command": r\"\"\"cat <<'X'
+{HOSTILE}
+{MATHS}
+X\"\"\"}})
+hostile"""
+CONTROL_CODE = 'from IPython.display import HTML\nHTML("<p>A real formula: $z^2$</p>")'
+
 MIN_CONTRAST = 4.5
 """Of text, as WCAG AA wants it."""
 
-OpenNotebook = Callable[[str], Notebook]
+OpenNotebook = Callable[..., Notebook]
 
 
 def cards(notebook: Notebook) -> list[str]:
@@ -36,14 +45,18 @@ def cards(notebook: Notebook) -> list[str]:
 def check_outputs(notebook: Notebook) -> None:
     """Check what must be so in every state of the notebook."""
     page = notebook.page
+    notebook.show_all()
     found = cards(notebook)
     for card in ("ok read", "ok daily_means", "error daily_means", "ok bash"):
         assert card in found
     failed = notebook.output('failed = await ctx.execute_tool("daily_means"')
     assert failed.get_by_text("no readings of station 'BV9'").first.is_visible()
-    hostile = notebook.output("window.piRan")
+    hostile = notebook.output("hostile = await")
     assert hostile.get_by_text(HOSTILE).first.is_visible()
     assert page.evaluate("window.piRan") is None
+    notebook.output("A real formula").locator("mjx-container").wait_for(timeout=WAIT_MS)
+    assert page.locator("mjx-container").count() == 1
+    assert hostile.locator("summary").first.inner_text().count(MATHS) == 1
     text = page.locator(".jp-Notebook").inner_text()
     assert "model not found" not in text
     assert "Error displaying widget" not in text
@@ -111,9 +124,8 @@ CUT_OFF = """() => {
     return found;
 }"""
 
-ALL_TRUSTED = """() => Array.from(
-    window.jupyterapp.shell.currentWidget.content.model.cells, cell => cell.trusted
-)"""
+TRUSTED = """() => Array.from(window.jupyterapp.shell.currentWidget.content.model.cells)
+    .filter(cell => cell.type === "code").map(cell => cell.trusted)"""
 
 
 def test_quick_start_live_light_and_dark_saved_reopened_and_untrusted(
@@ -121,14 +133,13 @@ def test_quick_start_live_light_and_dark_saved_reopened_and_untrusted(
 ) -> None:
     path = lab.folder / QUICK_START
     stored = json.loads(path.read_bytes())
-    last = {**stored["cells"][1], "id": "hostile", "source": HOSTILE_CELL}
-    stored["cells"].append(last)
+    for number, code in enumerate((HOSTILE_CODE, CONTROL_CODE)):
+        stored["cells"].append({**stored["cells"][1], "id": f"more-{number}", "source": code})
     path.write_text(json.dumps(stored), encoding="utf-8")
 
     notebook = open_notebook(QUICK_START)
     notebook.command("notebook:run-all-cells")
-    done = notebook.output("window.piRan").get_by_text(HOSTILE).first
-    done.wait_for(timeout=WAIT_MS)
+    notebook.output("A real formula").locator("mjx-container").wait_for(timeout=WAIT_MS)
     assert notebook.output("assert rows == 192").inner_text().strip() == "everything as expected"
     check_outputs(notebook)
     notebook.picture("live-light")
@@ -147,10 +158,11 @@ def test_quick_start_live_light_and_dark_saved_reopened_and_untrusted(
     notebook.page.close()
     lab.end_sessions()
 
-    reopened = open_notebook(QUICK_START)
-    assert set(reopened.page.evaluate(ALL_TRUSTED)) == {True}
+    reopened = open_notebook(QUICK_START, is_sharp=True)
+    assert set(reopened.page.evaluate(TRUSTED)) == {True}
     check_outputs(reopened)
     reopened.picture("reopened")
+    reopened.picture_of("readme", "outcome = await", "first = await", "%trace")
     reopened.page.close()
 
     # The signature is one of the content: another content is not trusted.
@@ -158,7 +170,7 @@ def test_quick_start_live_light_and_dark_saved_reopened_and_untrusted(
     copy["metadata"]["copied"] = True
     (lab.folder / "untrusted.ipynb").write_text(json.dumps(copy), encoding="utf-8")
     untrusted = open_notebook("untrusted.ipynb")
-    assert False in untrusted.page.evaluate(ALL_TRUSTED)
+    assert False in untrusted.page.evaluate(TRUSTED)
     check_outputs(untrusted)
     untrusted.picture("untrusted")
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def printed(executed: dict[str, Any], text: str) -> str:
 
 def visible(html: str) -> str:
     """Return the text of HTML."""
-    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
 # -- what is stored ------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class TestExecuted:
         assert data["text/html"].startswith("<details open ")
         text = visible(data["text/html"])
         assert text.startswith('error daily_means station="BV9"')
-        assert "no readings of station &#x27;BV9&#x27;" in text
+        assert "no readings of station 'BV9'" in text
         assert printed(executed, "except ToolCallError") == (
             "Offset 1000 is beyond end of file (194 lines total)\n"
         )

@@ -150,8 +150,11 @@ def tool_of(name: str, result: Any, **fields: Any) -> ToolDefinition:
 
     parameters = fields.pop("parameters", {"type": "object"})
     return define_tool(
-        name=name, description=fields.pop("description", "A tool."), parameters=parameters,
-        execute=execute, **fields,
+        name=name,
+        description=fields.pop("description", "A tool."),
+        parameters=parameters,
+        execute=execute,
+        **fields,
     )
 
 
@@ -168,6 +171,6 @@ def shell_outcome(text: str, command: str = "make", **fields: Any) -> ToolOutcom
 
 def forget_time(html: str) -> str:
     """Return the HTML with ``TIME`` in place of how long the call took."""
-    return re.sub(r"(?:&lt; 1 ms|\d+ ms|\d+\.\d s)(?=</span></summary>|</span></div>)", "TIME", html)
-
-
+    return re.sub(
+        r"(?:&lt; 1 ms|\d+ ms|\d+\.\d s)(?=</span></summary>|</span></div>)", "TIME", html
+    )

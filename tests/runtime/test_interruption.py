@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ from tests.support.calls import (
     error_wire,
     never,
     outer,
+    signal_of,
     started,
     task_is_clean,
 )
@@ -45,7 +47,7 @@ async def aborted(session: ToolSession, name: str, gate: Gate) -> tuple[ToolOutc
     return await asyncio.wait_for(task, 5), time.perf_counter() - begin
 
 
-# -- an abort ----------------------------------------------------------------------------------
+# -- an abort --------------------------------------------------------------------------------------
 
 
 async def test_a_running_tool_is_cancelled_after_the_grace() -> None:
@@ -80,8 +82,8 @@ async def test_what_a_tool_returns_within_the_grace_is_used(is_error: bool) -> N
 
     async def run(_params: Any, ctx: ToolContext) -> ToolResult:
         gate.started.set()
-        await ctx.signal.wait()
-        return ToolResult(f"stopped: {ctx.signal.reason}", is_error=is_error)
+        await signal_of(ctx).wait()
+        return ToolResult(f"stopped: {signal_of(ctx).reason}", is_error=is_error)
 
     outcome, seconds = await aborted(session_with(make_tool("t", run)), "t", gate)
     assert (outcome.text, outcome.status) == ("stopped: enough", "error" if is_error else "ok")
@@ -211,7 +213,7 @@ async def test_blocking_interrupts_makes_an_abort_wait() -> None:
 
     async def run(params: Any, ctx: ToolContext) -> Any:
         answer = await gate(params, ctx)
-        seen.append(ctx.signal.aborted)
+        seen.append(signal_of(ctx).aborted)
         return answer
 
     session = session_with(
@@ -238,7 +240,8 @@ async def test_a_second_abort_changes_nothing() -> None:
     session.abort("first")
     session.abort("second")
     assert (await task).status == "aborted"
-    assert (await session.execute_tool("t")).text == "done" if gate.open.set() else True
+    gate.open.set()
+    assert (await session.execute_tool("t")).text == "done"
 
 
 async def test_an_abort_before_the_call_asks_nobody() -> None:
@@ -257,7 +260,7 @@ async def test_an_abort_before_the_call_asks_nobody() -> None:
     assert asked == []
 
 
-# -- what hangs besides tools --------------------------------------------------------------------
+# -- what hangs besides tools ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("point", ["tool_call", "tool_result", "tool_execution_start"])
@@ -344,7 +347,7 @@ async def test_no_update_is_told_after_the_end_of_an_aborted_call() -> None:
     assert len(order) == count
 
 
-# -- nested calls --------------------------------------------------------------------------------
+# -- nested calls ----------------------------------------------------------------------------------
 
 
 async def test_aborting_a_parent_ends_its_children_in_a_gather() -> None:
@@ -371,10 +374,14 @@ async def test_aborting_a_parent_ends_its_children_in_a_gather() -> None:
     assert ends[3:] == [outcome.id]
 
 
+def calling(name: str) -> Callable[[ToolContext], Awaitable[ToolOutcome]]:
+    return lambda ctx: ctx.execute_tool(name)
+
+
 async def test_a_deep_stack_of_calls_in_one_task_unwinds_at_once() -> None:
     gate = Gate()
     depth = 6
-    tools = [outer(lambda ctx, n=n: ctx.execute_tool(f"t{n + 1}"), f"t{n}") for n in range(depth)]
+    tools = [outer(calling(f"t{n + 1}"), f"t{n}") for n in range(depth)]
     session = session_with(*tools, make_tool(f"t{depth}", gate))
     outcome, seconds = await aborted(session, "t0", gate)
     assert outcome.status in ("aborted", "error")
@@ -393,7 +400,7 @@ async def test_a_child_with_its_own_signal_is_aborted_alone() -> None:
         signal.abort()
         outcome = await child
         assert task_is_clean()
-        return f"child {outcome.status}, parent {ctx.signal.aborted}"
+        return f"child {outcome.status}, parent {signal_of(ctx).aborted}"
 
     session = session_with(outer(run), make_tool("leaf", gate))
     assert (await session.execute_tool("outer")).text == "child aborted, parent False"
@@ -556,15 +563,11 @@ async def test_a_tools_own_time_limits_do_not_disturb_its_call() -> None:
     async def run(_params: Any, _ctx: Any) -> str:
         with anyio.move_on_after(0.01):
             await anyio.sleep_forever()
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.01):
                 await anyio.sleep_forever()
-        except TimeoutError:
-            pass
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(anyio.sleep_forever(), 0.01)
-        except TimeoutError:
-            pass
         return "three limits"
 
     outcome = await session_with(make_tool("t", run)).execute_tool("t")
@@ -659,7 +662,7 @@ async def test_a_cancellation_while_the_end_is_told_still_tells_everybody(
     assert task_is_clean()
 
 
-# -- the queue --------------------------------------------------------------------------------------
+# -- the queue -------------------------------------------------------------------------------------
 
 
 async def test_an_aborted_waiter_takes_its_turn_and_does_not_run() -> None:
@@ -789,10 +792,8 @@ async def test_a_hook_that_swallows_the_cancellation_of_a_batch_does_not_keep_it
     session = session_with(make_tool("a"), make_tool("b"))
 
     async def swallow(_event: Any) -> None:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await gate(None, None)  # type: ignore[arg-type]  # it does not look
-        except asyncio.CancelledError:
-            pass
 
     session.on("tool_call", swallow)
     await by_task_cancel(session.execute_batch(calls("a", "b")), gate)
@@ -809,7 +810,7 @@ async def test_aborting_a_batch_ends_all_its_calls_without_raising() -> None:
     assert [o.status for o in outcomes] == ["ok", "aborted", "aborted"]
 
 
-# -- exceptions that are no Exception ----------------------------------------------------------------
+# -- exceptions that are no Exception --------------------------------------------------------------
 
 
 class Foreign(BaseException):
@@ -881,7 +882,6 @@ async def test_closing_a_calls_coroutine_ends_its_tool() -> None:
 
     session = session_with(make_tool("t", run))
     coroutine: Any = session.execute_tool("t")
-    with anyio.CancelScope():
-        coroutine.send(None)
-        coroutine.close()
+    coroutine.send(None)
+    coroutine.close()
     assert ended == ["closed"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from pi_kernel import ToolContext, ToolDefinition, ToolOutcome, ToolResult, ToolSession
+from pi_kernel import AbortSignal, ToolContext, ToolDefinition, ToolOutcome, ToolResult, ToolSession
 from tests.support.engine import make_tool, session_with
 
 LIMIT_SECONDS = 10
@@ -103,6 +103,12 @@ def outer(run: Callable[[ToolContext], Any], name: str = "outer", **fields: Any)
 def error_wire(text: str) -> dict[str, Any]:
     """Return the wire form of an error result that the pipeline makes."""
     return {"content": [{"type": "text", "text": text}], "details": {}, "isError": True}
+
+
+def signal_of(ctx: ToolContext) -> AbortSignal:
+    """Return the signal of a tool's context, which is there inside a session."""
+    assert ctx.signal is not None
+    return ctx.signal
 
 
 def task_is_clean() -> bool:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import queue
+import re
 import time
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
 START_SECONDS = 30
 REPLY_SECONDS = 20
 LOAD = "%load_ext pi_kernel"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass
@@ -36,8 +43,14 @@ class Reply:
 
     @property
     def traceback(self) -> str:
-        """The traceback as it is shown."""
-        return "\n".join(self.content.get("traceback", []))
+        """The traceback as it is shown, without colours."""
+        return COLOURS.sub("", "\n".join(self.content.get("traceback", [])))
+
+    @property
+    def help(self) -> str:
+        """What the pager shows, without colours."""
+        pages = [part["data"]["text/plain"] for part in self.content.get("payload", [])]
+        return COLOURS.sub("", "\n".join(pages))
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
         """The contents of the messages of one type."""
@@ -67,66 +80,123 @@ class Reply:
 
 
 class Kernel:
-    """One running kernel."""
+    """One running kernel.
 
-    def __init__(self, kernel_name: str = "python3", *, cwd: str | None = None) -> None:
+    Args:
+        kernel_name: A kernelspec.
+        cwd: Where it starts.
+        python: Start ipykernel with this interpreter instead.
+        env: The kernel's environment.
+    """
+
+    def __init__(
+        self,
+        kernel_name: str = "python3",
+        *,
+        cwd: str | None = None,
+        python: str | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
         self.manager = KernelManager(kernel_name=kernel_name)
-        self.manager.start_kernel(cwd=cwd)
+        if python is not None:
+            self.manager._kernel_spec = KernelSpec(
+                argv=[python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                display_name="another Python",
+                language="python",
+            )
+        self._messages: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._idle: set[str] = set()
+        self._replies: dict[str, dict[str, Any]] = {}
+        self.manager.start_kernel(cwd=cwd, env=dict(os.environ) if env is None else env)
+        self.connect()
+
+    def connect(self) -> None:
+        """Open the channels of a kernel that has just started, and wait for it."""
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=START_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the kernel."""
+        return int(self.manager.provisioner.pid)  # type: ignore[union-attr]  # a local one
 
     def send(self, code: str, **options: Any) -> str:
         """Send a cell without waiting; returns its message id."""
         options.setdefault("allow_stdin", False)
         return str(self.client.execute(code, **options))
 
+    def request(self, code: str, *, header: dict[str, Any] | None = None, **metadata: Any) -> str:
+        """Send a cell as a front end does that adds metadata or header fields."""
+        message = self.client.session.msg(
+            "execute_request",
+            {
+                "code": code,
+                "silent": False,
+                "store_history": True,
+                "user_expressions": {},
+                "allow_stdin": False,
+                "stop_on_error": True,
+            },
+            metadata=metadata,
+        )
+        message["header"] |= header or {}
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
     def wait(self, message_id: str, *, seconds: float = REPLY_SECONDS) -> Reply:
         """Wait for a cell's reply and for its output to be complete."""
         deadline = time.monotonic() + seconds
-        messages: list[dict[str, Any]] = []
         start = time.monotonic()
-        while True:
-            message = self._next(deadline)
-            if message["parent_header"].get("msg_id") != message_id:
-                continue
-            if message["msg_type"] == "status":
-                if message["content"]["execution_state"] == "idle":
-                    break
-                continue
-            messages.append(message)
-        while True:
+        while message_id not in self._idle:
+            self._read_output(deadline)
+        while message_id not in self._replies:
             reply = self.client.get_shell_msg(timeout=max(0.1, deadline - time.monotonic()))
-            if reply["parent_header"].get("msg_id") == message_id:
-                return Reply(reply["content"], messages, time.monotonic() - start)
+            self._replies[reply["parent_header"].get("msg_id", "")] = reply["content"]
+        content = self._replies.pop(message_id)
+        return Reply(content, self._messages[message_id], time.monotonic() - start)
 
-    def _next(self, deadline: float) -> dict[str, Any]:
+    def _read_output(self, deadline: float) -> None:
         try:
             message: dict[str, Any] = self.client.get_iopub_msg(
                 timeout=max(0.1, deadline - time.monotonic())
             )
         except queue.Empty:
             raise TimeoutError("the kernel sent nothing more in time") from None
-        return message
+        parent = message["parent_header"].get("msg_id", "")
+        if message["msg_type"] != "status":
+            self._messages[parent].append(message)
+        elif message["content"]["execution_state"] == "idle":
+            self._idle.add(parent)
 
-    def wait_for_output(self, message_id: str, text: str) -> None:
-        """Wait until a running cell has printed a text."""
+    def wait_until(self, message_id: str, is_there: Callable[[Reply], bool]) -> None:
+        """Wait until the output of a running cell so far satisfies a condition."""
         deadline = time.monotonic() + REPLY_SECONDS
-        printed = ""
-        while text not in printed:
-            message = self._next(deadline)
-            if message["parent_header"].get("msg_id") != message_id:
-                continue
-            if message["msg_type"] == "stream":
-                printed += message["content"]["text"]
+        while not is_there(Reply({"status": "running"}, self._messages[message_id])):
+            self._read_output(deadline)
+
+    def wait_for_output(self, message_id: str, text: str, *, times: int = 1) -> None:
+        """Wait until a running cell has printed a text, as often as given."""
+        self.wait_until(message_id, lambda so_far: so_far.stdout.count(text) >= times)
 
     def run(self, code: str, *, seconds: float = REPLY_SECONDS, **options: Any) -> Reply:
         """Run a cell to its end."""
         return self.wait(self.send(code, **options), seconds=seconds)
 
+    def value(self, code: str) -> Any:
+        """Run a cell and return its last expression, which must be written as a literal."""
+        reply = self.run(code)
+        assert reply.status == "ok", reply.traceback
+        return ast.literal_eval(reply.result or "None")
+
     def interrupt(self) -> None:
         """Send what the stop button sends."""
         self.manager.interrupt_kernel()
+
+    def stop(self, message_id: str) -> Reply:
+        """Interrupt a running cell and wait for its end; `Reply.seconds` is the time between."""
+        self.interrupt()
+        return self.wait(message_id)
 
     def complete(self, code: str) -> list[str]:
         """Return the completions at the end of the code."""
@@ -136,9 +206,14 @@ class Kernel:
             if reply["parent_header"].get("msg_id") == message_id:
                 return list(reply["content"]["matches"])
 
+    def close(self) -> None:
+        """End the kernel."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
+        self.close()

@@ -67,6 +67,16 @@ def small() -> OutputAccumulator:
     )
 
 
+def small_and_exact_for(count: int) -> OutputAccumulator:
+    return OutputAccumulator(
+        file_prefix="pi-test-",
+        max_lines=MAX_LINES,
+        max_bytes=MAX_BYTES,
+        end_bytes=END_BYTES,
+        exact_bytes=count,
+    )
+
+
 def split(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     return [data[start:end] for start, end in itertools.pairwise(places)]
@@ -125,6 +135,44 @@ def test_counters_shown_end_and_file_equal_a_plain_reference(data: bytes) -> Non
 @given(data=OUTPUTS, cuts=CUTS)
 def test_how_the_output_is_split_into_blocks_changes_nothing(data: bytes, cuts: list[int]) -> None:
     whole, parts = small(), small()
+    whole.append(data)
+    for part in split(data, cuts):
+        parts.append(part)
+    assert parts.snapshot().truncation == whole.snapshot().truncation
+    whole.finish()
+    parts.finish()
+    assert everything(parts) == everything(whole)
+
+
+@given(data=OUTPUTS, cuts=CUTS, exact=st.integers(3, 400))
+def test_far_behind_the_limits_only_the_counting_of_invalid_bytes_is_another(
+    data: bytes, cuts: list[int], exact: int
+) -> None:
+    exact = max(exact, 4 * MAX_BYTES)
+    everywhere, at_first = small(), small_and_exact_for(exact)
+    for part in split(data, cuts):
+        everywhere.append(part)
+        at_first.append(part)
+    everywhere.finish()
+    at_first.finish()
+    full, fast = everywhere.snapshot(), at_first.snapshot()
+    assert fast.truncation.content == full.truncation.content
+    assert fast.truncation.total_lines == full.truncation.total_lines
+    assert everywhere.whole() == at_first.whole()
+    started = len(data[:exact].decode("utf-8", "replace").removeprefix(BOM).encode())
+    if len(data) <= exact or "\ufffd" not in data.decode("utf-8", "replace"):
+        assert fast.truncation.total_bytes == full.truncation.total_bytes
+        assert fast.last_line_bytes == full.last_line_bytes
+    else:
+        expected_bytes = started + len(data) - exact
+        # A character across the border is counted by its bytes, not by what it becomes.
+        assert expected_bytes - 2 <= fast.truncation.total_bytes <= expected_bytes
+
+
+@given(data=OUTPUTS, cuts=CUTS)
+def test_how_late_output_is_split_into_blocks_changes_nothing(data: bytes, cuts: list[int]) -> None:
+    data = b"xxx" + data
+    whole, parts = small_and_exact_for(20), small_and_exact_for(20)
     whole.append(data)
     for part in split(data, cuts):
         parts.append(part)

@@ -1,0 +1,129 @@
+"""What is sent to a far machine: our modules as text, and the line that makes Python read them.
+
+The interpreter there reads statements from its input, one at a time. The first one prints a mark
+and takes the rest of the input away from the interpreter.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import secrets
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import util
+from importlib.abc import InspectLoader
+
+from pi_kernel.protocol.json import well_formed
+
+__all__ = ("INTERPRETER_OPTIONS", "MINIMUM_PYTHON", "Program", "far_program")
+
+MINIMUM_PYTHON = (3, 8)
+INTERPRETER_OPTIONS = ("-q", "-I", "-S", "-X", "utf8", "-i")
+"""Nothing of that machine's Python settings counts, and a program is taken line by line. None of
+them needs quotes, because ssh hands its arguments to a shell."""
+
+FAR_MODULES = (
+    "pi_kernel.tools._access",
+    "pi_kernel.tools._atomic",
+    "pi_kernel.tools._os_errors",
+    "pi_kernel.tools._read_local",
+    "pi_kernel.tools._remote_commands",
+    "pi_kernel.tools._remote_frames",
+    "pi_kernel.tools._remote_guard",
+    "pi_kernel.tools._remote_paths",
+    "pi_kernel.tools._remote_server",
+    "pi_kernel.tools._search.files",
+    "pi_kernel.tools._search.git_excludes",
+    "pi_kernel.tools._search.globs",
+    "pi_kernel.tools._search.ignore",
+    "pi_kernel.tools._search.walk",
+)
+"""They import each other and the standard library; what else they import is replaced below."""
+
+MARK_RANDOM_BYTES = 8
+
+LOADER = """
+import importlib.abc, importlib.util, sys
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name in SOURCES:
+            is_package = any(other.startswith(name + ".") for other in SOURCES)
+            return importlib.util.spec_from_loader(name, self, is_package=is_package)
+
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(SOURCES[name], name, "exec"), module.__dict__)
+
+sys.meta_path.insert(0, Finder())
+from pi_kernel.tools._remote_server import serve
+serve()
+"""
+
+FIRST_STATEMENT = """
+import os, sys
+os.write(1, {mark!r} + b"%d %d\\n" % sys.version_info[:2])
+if sys.version_info < {minimum!r}:
+    os._exit(1)
+import json, zlib
+data = b""
+while len(data) < {size}:
+    piece = os.read(0, {size} - len(data))
+    if not piece:
+        os._exit(1)
+    data += piece
+sources = json.loads(zlib.decompress(data).decode())
+exec(sources[""], {{"__name__": "pi_kernel remote", "SOURCES": sources}})
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the near end sends, and what tells it that the interpreter is there."""
+
+    mark: bytes
+    """Printed before the two numbers of the version, whatever else is printed before."""
+    first_line: bytes
+    rest: bytes
+    """To be sent once the mark has come."""
+
+
+def far_program() -> Program:
+    """Return the program for one connection."""
+    mark = b"pi-kernel %s " % secrets.token_hex(MARK_RANDOM_BYTES).encode()
+    rest = _sources()
+    # Written in two halves, because a terminal or shell might print the line itself.
+    statement = FIRST_STATEMENT.format(mark=mark, minimum=MINIMUM_PYTHON, size=len(rest))
+    statement = statement.replace("b'pi-kernel ", "b'pi-' + b'kernel ")
+    return Program(mark, f"exec({statement!r})\n".encode(), rest)
+
+
+@functools.cache
+def _sources() -> bytes:
+    sources = {"": LOADER}
+    for name in FAR_MODULES:
+        _add_parents(sources, name)
+        sources[name] = _source_of(name)
+    # Of these modules the others use one function and the name of a type.
+    _add_parents(sources, "pi_kernel.protocol.json")
+    sources["pi_kernel.protocol.json"] = inspect.getsource(well_formed)
+    sources["pi_kernel.tools._threads"] = "StopCheck = None\n"
+    return zlib.compress(json.dumps(sources).encode(), level=9)
+
+
+def _add_parents(sources: dict[str, str], name: str) -> None:
+    parts: Sequence[str] = name.split(".")
+    for count in range(1, len(parts)):
+        sources.setdefault(".".join(parts[:count]), "")
+
+
+def _source_of(name: str) -> str:
+    spec = util.find_spec(name)
+    source = None
+    if spec is not None and isinstance(spec.loader, InspectLoader):
+        source = spec.loader.get_source(name)
+    assert source is not None  # noqa: S101 - modules of this very package
+    return source
