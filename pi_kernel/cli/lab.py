@@ -30,9 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument("--port", type=_port, help="the port to listen on")
-    parser.add_argument(
-        "--allow-root", action="store_true", help="start for root too, as in a container"
-    )
 
 
 def _folder(text: str) -> Path:
@@ -53,8 +50,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> str | None:
 
     if importlib.util.find_spec("jupyterlab") is None:
         return f"JupyterLab is not installed; run: {sys.executable} -m pip install 'pi-kernel[lab]'"
-    if os.name == "posix" and os.geteuid() == 0 and not options.allow_root:
-        return "JupyterLab does not start for root, unless --allow-root is given"
     checkout = Path("notebooks").absolute()
     default = checkout if (checkout / FIRST).is_file() else Path(FOLDER).absolute()
     folder: Path = options.folder or default
@@ -64,7 +59,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> str | None:
     command = [sys.executable, "-P", "-m", "jupyterlab", str(first)]
     if options.no_browser:
         command.append("--no-browser")
-    if options.allow_root:
+    if os.name == "posix" and os.geteuid() == 0:
+        # Who is root already, as in a container, has nothing to gain from a refusal.
+        terminal.line("JupyterLab runs as root here")
         command.append("--allow-root")
     if options.port is not None:
         command.append(f"--port={options.port}")

@@ -43,44 +43,36 @@ class CommandStartError(Exception):
     """The command could not be started; the text is the model's."""
 
 
-def run_command(
-    call: FarCall,
-    command: str,
-    cwd: str,
-    variables: dict[str, str],
-    removed: list[str],
-    timeout: float | None,
-) -> dict[str, Any]:
+def run_command(call: FarCall, query: dict[str, Any]) -> dict[str, Any]:
     """Run a command to its end.
 
     Args:
         call: Takes the output and may be asked to stop.
-        command: What the shell runs.
-        cwd: Working directory.
-        variables: Added to this machine's environment.
-        removed: Names that are taken from it.
-        timeout: Seconds until the kill.
+        query: ``command`` is what the shell runs, ``cwd`` its working directory, ``timeout`` the
+            seconds until the kill, or None. The environment is this machine's, without the names
+            in ``removed`` and with the ``variables``.
 
     Returns:
         ``exit`` is the status, 128 + n after signal n. ``stopped`` or ``timeout`` is true after a
         kill; with ``timeout``, ``exit`` and ``after`` are there when the shell had exited before.
     """
+    cwd: str = query["cwd"]
     try:
         os.stat(cwd)
     except (OSError, ValueError):
         raise CommandStartError(
-            "Working directory does not exist: %s\nCannot execute bash commands." % cwd
+            f"Working directory does not exist: {cwd}\nCannot execute bash commands."
         ) from None
-    env = {name: value for name, value in os.environ.items() if name not in removed}
-    env.update(variables)
+    env = {name: value for name, value in os.environ.items() if name not in query["removed"]}
+    env.update(query["variables"])
     shell = DEFAULT_SHELL if os.path.exists(DEFAULT_SHELL) else shutil.which("bash") or "sh"
-    run = _Run(call, timeout)
+    run = _Run(call, query["timeout"])
     try:
-        run.start([shell, "-c", command], cwd, env)
+        run.start([shell, "-c", query["command"]], cwd, env)
     except OSError as error:
         code = errno.errorcode.get(error.errno or 0, "UNKNOWN")
-        named = "spawn %s %s" % (shell, code)
-        text = named if code in SPAWN_ERRORS_WITH_FILE else "spawn %s" % code
+        is_named = code in SPAWN_ERRORS_WITH_FILE
+        text = f"spawn {shell} {code}" if is_named else f"spawn {code}"
         raise CommandStartError(text) from None
     return run.supervise()
 

@@ -63,7 +63,7 @@ def kill_command(leader: int, output: int) -> None:
         leader: The shell, leader of its session, that nobody has reaped yet.
         output: The end of the pipe that the command writes to.
     """
-    pipe = "pipe:[%d]" % os.fstat(output).st_ino
+    pipe = f"pipe:[{os.fstat(output).st_ino}]"
     found: set[int] = set()
     try:
         _signal_group(leader, signal.SIGSTOP)
@@ -160,7 +160,7 @@ def _linux_processes() -> dict[int, _Process]:
         if not name.isdigit():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
-            with open("/proc/%s/stat" % name, "rb") as file:
+            with open(f"/proc/{name}/stat", "rb") as file:
                 # The name in the middle may hold anything, blanks and brackets too.
                 fields = file.read().rpartition(b")")[2].split()
             state, parent, _, session = fields[:4]
@@ -171,7 +171,7 @@ def _linux_processes() -> dict[int, _Process]:
 def _writes_to(pid: int, pipe: str) -> bool:
     for stream in (1, 2):
         with contextlib.suppress(OSError):
-            if os.readlink("/proc/%d/fd/%d" % (pid, stream)) == pipe:
+            if os.readlink(f"/proc/{pid}/fd/{stream}") == pipe:
                 return True
     return False
 

@@ -4,7 +4,7 @@ It is sent there as text and runs on Python 3.8 with nothing but the standard li
 shares with the local tools is sent along (`_remote_program`).
 """
 # It runs where nothing of ours is installed; names stay texts.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH118
+# ruff: noqa: PTH110, PTH112, PTH116
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def serve() -> None:
     start_guarded()
     os.chdir("/")  # no folder is kept from being unmounted
     try:
-        with open(0, "rb", closefd=False) as source:  # noqa: PTH123 - a descriptor
+        with open(0, "rb", closefd=False) as source:
             _Server(source, 1).run()
     finally:
         os._exit(0)  # the keeper kills what still runs
@@ -203,7 +203,7 @@ def _text(path: object) -> str | None:
 def _access(_call: FarCall, path: str) -> None:
     with wording("access", path):
         if kind := special_file_kind(os.stat(path).st_mode):
-            raise SpecialFileError("Cannot read %s: it is %s, not a regular file" % (path, kind))
+            raise SpecialFileError(f"Cannot read {path}: it is {kind}, not a regular file")
         os.close(os.open(path, _CHECK_FLAGS))
 
 
@@ -263,22 +263,11 @@ def _glob(call: FarCall, folder: str, query: dict[str, Any]) -> list[tuple[str, 
     return find_paths(folder, query, check_stop=call.check_stop)
 
 
-def _exec(call: FarCall, query: dict[str, Any]) -> dict[str, Any]:
-    return run_command(
-        call,
-        query["command"],
-        query["cwd"],
-        variables=query["variables"],
-        removed=query["removed"],
-        timeout=query["timeout"],
-    )
-
-
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "access": _access,
     "check_editable": _check_editable,
     "check_writable": _check_writable,
-    "exec": _exec,
+    "exec": run_command,
     "exists": _exists,
     "glob": _glob,
     "list": _list_folder,

@@ -24,7 +24,7 @@ from pi_kernel.cli import main
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 TOKEN = "of-a-test"  # noqa: S105 - of a server that lives for a minute
-WAIT_MS = 20_000
+WAIT_MS = 30_000
 WIDTH = 1_000
 HEIGHT = 900
 MIN_HEIGHT = 300

@@ -25,7 +25,7 @@ from pi_kernel.cli import main
 from pi_kernel.cli.notebooks import FIRST
 from tests.cli.conftest import COMMAND, ROOT, Desk
 
-ROOT_MAY = ("--allow-root",) if os.geteuid() == 0 else ()
+AS_ROOT = os.geteuid() == 0
 TOKEN = "of-a-test"  # noqa: S105 - of a server that lives for a second
 SHIPPED = sorted(
     str(path.relative_to(ROOT / "notebooks"))
@@ -49,10 +49,14 @@ def started(desk: Desk) -> Callable[..., Any]:
 
     def start(*arguments: str, path: str = str(ROOT), **environment: str) -> Any:
         environment["PYTHONPATH"] = f"{package.parent}{os.pathsep}{path}"
-        run = desk.run("lab", *ROOT_MAY, *arguments, environment=environment)
+        run = desk.run("lab", *arguments, environment=environment)
         assert run.stderr == ""
-        first, told = run.stdout.splitlines()
-        return first, run.returncode, json.loads(told)
+        first, *rest, told = run.stdout.splitlines()
+        assert rest == (["JupyterLab runs as root here"] if AS_ROOT else [])
+        told = json.loads(told)
+        if AS_ROOT:
+            told["arguments"].remove("--allow-root")
+        return first, run.returncode, told
 
     return start
 
@@ -71,7 +75,7 @@ def test_notebooks_are_copied_to_a_folder_of_their_own(
     first, code, told = started()
     folder = desk.path / "pi-kernel-notebooks"
     assert (first, code) == (f"Notebooks in {folder}", 0)
-    assert told == {"arguments": [str(folder / FIRST), *ROOT_MAY], "folder": str(folder)}
+    assert told == {"arguments": [str(folder / FIRST)], "folder": str(folder)}
     assert files_in(folder) == SHIPPED
 
 
@@ -80,7 +84,7 @@ def test_options_reach_jupyterlab(desk: Desk, started: Callable[..., Any]) -> No
     folder = desk.path / "mine"
     assert told["folder"] == str(folder)
     assert told["arguments"][0] == str(folder / FIRST)
-    assert sorted(told["arguments"][1:]) == sorted([*ROOT_MAY, "--no-browser", "--port=9123"])
+    assert sorted(told["arguments"][1:]) == sorted(["--no-browser", "--port=9123"])
 
 
 def test_exit_code_of_jupyterlab_is_passed_on(started: Callable[..., Any]) -> None:
@@ -122,20 +126,10 @@ def test_file_of_the_person_takes_no_library_s_place(
 
 
 def test_missing_jupyterlab_is_told_before_anything_is_copied(desk: Desk) -> None:
-    run = desk.run("lab", *ROOT_MAY, environment=desk.without("jupyterlab"))
+    run = desk.run("lab", environment=desk.without("jupyterlab"))
     assert (run.returncode, run.stdout) == (1, "")
     way = f"{sys.executable} -m pip install 'pi-kernel[lab]'"
     assert run.stderr == f"pi-kernel: JupyterLab is not installed; run: {way}\n"
-    assert list(desk.path.iterdir()) == []
-
-
-@pytest.mark.skipif(not ROOT_MAY, reason="only root is refused")
-def test_root_is_told_what_to_say(desk: Desk) -> None:
-    run = desk.run("lab")
-    assert (run.returncode, run.stdout) == (1, "")
-    assert run.stderr == (
-        "pi-kernel: JupyterLab does not start for root, unless --allow-root is given\n"
-    )
     assert list(desk.path.iterdir()) == []
 
 
@@ -157,7 +151,7 @@ def test_wrong_usage_is_one_line(
 
 def test_folder_that_is_a_file_is_one_line(desk: Desk) -> None:
     (desk.path / "file").touch()
-    run = desk.run("lab", *ROOT_MAY, "file")
+    run = desk.run("lab", "file")
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr.startswith("pi-kernel: ")
     assert str(desk.path / "file") in run.stderr
@@ -240,7 +234,7 @@ def test_real_jupyterlab_answers_and_ends_by_ctrl_c_with_its_kernels(
     desk: Desk, wait_for: Callable[[Callable[[], Any]], Any]
 ) -> None:
     port = free_port()
-    options = ("--no-browser", "--port", str(port), *ROOT_MAY)
+    options = ("--no-browser", "--port", str(port))
     with terminal(desk, "lab", *options, JUPYTER_TOKEN=TOKEN) as (process, screen):
         read_until(screen, rf"http://[^\s]*:{port}/lab")
         found = wait_for(lambda: ask_once(f"http://127.0.0.1:{port}/api/contents/{FIRST}"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.registry.decorator import define_tool
 from pi_kernel.registry.definition import ToolDefinition
+from pi_kernel.render.call import call_bundle
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.sessions.session import ToolSession
 
@@ -174,3 +176,19 @@ def forget_time(html: str) -> str:
     return re.sub(
         r"(?:&lt; 1 ms|\d+ ms|\d+\.\d s)(?=</span></summary>|</span></div>)", "TIME", html
     )
+
+
+def html_of(outcome: ToolOutcome) -> str:
+    """Return the card."""
+    return call_bundle(outcome)["text/html"]
+
+
+def seen(outcome: ToolOutcome) -> str:
+    """Return the text of the card, with ``TIME`` in place of how long the call took."""
+    return text_in(forget_time(html_of(outcome)))
+
+
+def call_in(folder: Path, name: str, args: dict[str, Any]) -> ToolOutcome:
+    """Return the outcome of a built-in tool in a folder."""
+    session = ToolSession(cwd=folder)
+    return session.run(session.execute_tool(name, args))

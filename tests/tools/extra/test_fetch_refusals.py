@@ -38,8 +38,8 @@ class Names:
 @pytest.mark.parametrize(
     "host",
     [
-        *("127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"),
-        *("LOCALHOST.", "127.0.0.1."),
+        *("127.0.0.1", "localhost", "LOCALHOST", "127.1", "2130706433", "0x7f000001"),
+        *("0177.1", "127.0.0.1."),
     ],
 )
 async def test_loopback_is_refused_however_it_is_written_and_answers_when_allowed(
@@ -114,7 +114,9 @@ async def test_a_url_that_leads_nowhere_is_an_error(url: str, message: str) -> N
     assert await failure(fetch_tool(), {"url": url}) == f"Could not fetch {shown}: {message}"
 
 
-@pytest.mark.parametrize("url", ["http://[/", "http://a\nb/", "http://a:port/", "http://é..b/"])
+@pytest.mark.parametrize(
+    "url", ["http://[/", "http://a\nb/", "http://a:port/", "http://0177.0.0.1/"]
+)
 async def test_what_is_no_url_is_an_error_in_one_line(url: str) -> None:
     message = await failure(fetch_tool(), {"url": url})
     assert message.startswith("Could not fetch http://")

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pi_kernel import Block, ToolAborted, ToolSession, ToolTimeout, tool
+from pi_kernel.protocol.results import ToolResult
+from tests.render.reading import (
+    call_in,
+    outcome_of,
+    seen,
+    tool_of,
+)
+
+MONO = "font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/app.py").write_text("import os\n\n\ndef f():\n    return 1  # one\n")
+    return tmp_path
+
+
+def test_a_missing_file_is_told_in_our_words_above_the_models(folder: Path) -> None:
+    outcome = call_in(folder, "read", {"path": "src/pipline.py"})
+    assert seen(outcome) == (
+        "error read src/pipline.py TIMENo file at src/pipline.py\n"
+        "Paths start at the working directory.Text the model got"
+        f"ENOENT: no such file or directory, access '{folder}/src/pipline.py'"
+    )
+
+
+def test_a_misspelt_tool_has_the_closest_names(folder: Path) -> None:
+    assert seen(call_in(folder, "reed", {"path": "x"})) == (
+        'not found reed path="x" did not runNo tool named reed\n'
+        "Closest names: read.Text the model gotTool reed not found"
+    )
+
+
+def test_a_tool_that_cannot_be_called_says_why() -> None:
+    session = ToolSession(tools=[tool_of("secret", ToolResult(), exposure="hidden")])
+    text = seen(session.run(session.execute_tool("secret", {})))
+    assert "secret cannot be called from here\nIts exposure is hidden; %tools secret says" in text
+
+
+def test_wrong_arguments_say_where_the_right_ones_are(folder: Path) -> None:
+    text = seen(call_in(folder, "read", {"pth": "x"}))
+    assert text.startswith(
+        'invalid read pth="x" did not runThe arguments do not fit read, so it did not run\n'
+        "ctx.tools.read? shows the parameters."
+    )
+
+
+def test_an_exception_says_where_it_was_raised() -> None:
+    @tool
+    def fails() -> str:
+        raise ValueError("near SELEC\nsyntax error")
+
+    session = ToolSession(tools=[fails])
+    outcome = session.run(session.execute_tool("fails", {}))
+    text = seen(outcome)
+    assert text.startswith(
+        "error fails TIMEfails raised ValueError\nIn fails, test_call_failures.py, line "
+    )
+    assert text.endswith("Text the model gotnear SELEC\nsyntax error")
+
+
+def test_a_refused_call_says_that_nothing_ran() -> None:
+    session = ToolSession(tools=[tool_of("push", ToolResult("x"))])
+    session.on("tool_call", lambda _: Block(reason="Push to a branch."))
+    outcome = session.run(session.execute_tool("push", {}))
+    assert seen(outcome) == (
+        "blocked push did not runThe call was refused, nothing ranText the model got"
+        "Push to a branch."
+    )
+
+
+def test_a_timeout_and_an_abort_keep_the_text_so_far() -> None:
+    late = outcome_of("job", {"timeout": 5}, ToolTimeout("so far\n\nTimed out"))
+    text = seen(late)
+    assert text.startswith("timeout job timeout=5 TIMEThe time ran out after")
+    assert text.endswith("A longer timeout may help.Text the model gotso far\n\nTimed out")
+    stopped = seen(outcome_of("job", {}, ToolAborted("so far")))
+    assert stopped.startswith("aborted job TIMEStopped after")
+    assert stopped.endswith("so far")
+
+
+def test_a_failure_that_the_tool_tells_itself_keeps_its_text() -> None:
+    outcome = outcome_of("job", {}, ToolResult("half done", is_error=True, details={"n": 1}))
+    assert seen(outcome) == (
+        'error job TIMEText the model gothalf doneDetails, 1 key{\n  "n": 1\n}'
+    )
+
+
+def test_a_call_that_never_ended_says_so() -> None:
+    outcome = outcome_of("job", {}, ToolResult(""))
+    outcome.call.status = "unfinished"
+    outcome.call.duration_ms = None
+    assert seen(outcome) == "unfinished job no end recordedNo end was recorded"
