@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +10,8 @@ from typing import Protocol
 
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
+
+from pi_kernel.render._text import escape
 
 __all__ = ("LiveLine", "Ticker", "live_line", "muted")
 
@@ -111,4 +112,4 @@ def live_line() -> LiveLine:
 
 def muted(text: str) -> str:
     """Return a small line of HTML that saved notebooks keep."""
-    return f'<div style="opacity:.75;font-size:12px">{html.escape(text)}</div>'
+    return f'<div style="opacity:.75;font-size:12px">{escape(text)}</div>'

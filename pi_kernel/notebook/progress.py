@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pi_kernel.notebook.cells import Cell
 from pi_kernel.notebook.live_line import LiveLine, Ticker, live_line
+from pi_kernel.render._text import escape
 from pi_kernel.render.formats import duration
 from pi_kernel.runtime.call import current_caller
 from pi_kernel.runtime.outcome import ToolOutcome
@@ -62,12 +62,12 @@ class _Bar:
     def _html(self, facts: str) -> str:
         percent = 100 * self._done / max(self._total, 1)
         return (
-            f'<div style="font-size:12px"><b>{html.escape(self._title)}</b> '
+            f'<div style="font-size:12px"><b>{escape(self._title)}</b> '
             f'<span style="display:inline-block;width:160px;height:8px;'
             f'background:rgba(127,127,127,.22);vertical-align:middle">'
             f'<span style="display:inline-block;width:{percent:.1f}%;height:8px;'
             f'background:rgba(26,108,189,.74);vertical-align:top"></span></span> '
-            f'<span style="opacity:.75">{html.escape(facts)}</span></div>'
+            f'<span style="opacity:.75">{escape(facts)}</span></div>'
         )
 
 

@@ -70,7 +70,10 @@ def add_usage(left: Usage | None, right: Usage | None) -> Usage | None:
         output=left.output + right.output,
         cache_read=left.cache_read + right.cache_read,
         cache_write=left.cache_write + right.cache_write,
-        cache_write_1h=_optional_sum(left.cache_write_1h, right.cache_write_1h),
+        # The checker knows the alias only.
+        cache_write_1h=_optional_sum(  # pyright: ignore[reportCallIssue]
+            left.cache_write_1h, right.cache_write_1h
+        ),
         reasoning=_optional_sum(left.reasoning, right.reasoning),
         total_tokens=left.total_tokens + right.total_tokens,
         cost=Cost(

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pi_kernel.errors import PiKernelError
@@ -17,6 +16,10 @@ from pi_kernel.runtime.abort import AbortSignal
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.validation import SchemaValidator
+
+    cached_property = property  # for the checker both give a value that cannot be set
+else:
+    from functools import cached_property
 
 __all__ = (
     "AgentTool",

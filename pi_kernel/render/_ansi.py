@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pi_kernel.render._html import span
-from pi_kernel.render._text import ESCAPES, TAG, escape
+from pi_kernel.render._text import ESCAPES, TAG, escape_in_pre
 from pi_kernel.render.formats import counted
 
 __all__ = ("ansi_lines", "last_drawn")
@@ -51,13 +51,13 @@ def _runs(line: str, state: _State) -> Iterator[str]:
     position = 0
     for match in ESCAPES.finditer(line):
         if match.start() > position:
-            yield state.wrap(escape(line[position : match.start()]))
+            yield state.wrap(escape_in_pre(line[position : match.start()]))
         position = match.end()
         colours = _COLOURS.fullmatch(match[0])
         if colours is not None:
             state.apply(colours[1])
     if position < len(line):
-        yield state.wrap(escape(line[position:]))
+        yield state.wrap(escape_in_pre(line[position:]))
 
 
 class _State:

@@ -9,8 +9,9 @@ from typing import Any, cast
 from pi_kernel.render._json import compact_value
 from pi_kernel.render._text import in_one_line
 from pi_kernel.render.formats import counted
+from pi_kernel.runtime.outcome import ToolOutcome
 
-__all__ = ("MAX_SHOWN_CHARS", "call_line", "is_shape_of")
+__all__ = ("MAX_SHOWN_CHARS", "args_of", "call_line", "is_shape_of")
 
 MAX_CHARS = 400
 """Of a line before it is cut for a view."""
@@ -46,6 +47,12 @@ def call_line(
         except (OverflowError, ValueError):  # a number that no file has lines for
             pass
     return in_one_line(_pairs(values, parameters), max_chars)
+
+
+def args_of(outcome: ToolOutcome) -> Args:
+    """Return the arguments that execute got; as given where they were never validated."""
+    args = getattr(outcome.call, "args", None)
+    return cast("Args", args) if isinstance(args, Mapping) else outcome.args
 
 
 def is_shape_of(name: str, args: Args) -> bool:

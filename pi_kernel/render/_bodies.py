@@ -8,7 +8,7 @@ from pi_kernel.protocol.content import ImageContent
 from pi_kernel.protocol.results import ABSENT
 from pi_kernel.render import _style as style
 from pi_kernel.render._ansi import ansi_lines
-from pi_kernel.render._arguments import is_shape_of
+from pi_kernel.render._arguments import args_of, is_shape_of
 from pi_kernel.render._custom import own_result
 from pi_kernel.render._diff import diff_body
 from pi_kernel.render._extras import value_of
@@ -56,7 +56,7 @@ def _makers(outcome: ToolOutcome) -> list[Make]:
     if outcome.status != "ok" and not _is_shell_exit(outcome):
         return [_failure]
     by_tool = _BY_TOOL.get(outcome.tool_name)
-    if by_tool is None or not is_shape_of(outcome.tool_name, outcome.args):
+    if by_tool is None or not is_shape_of(outcome.tool_name, args_of(outcome)):
         return [_own, _table, _json, _text]
     return [_own, by_tool, _table, _json, _text]
 
@@ -100,7 +100,7 @@ def _failure(outcome: ToolOutcome, room: Room) -> Body:
 
 
 def _codemode(outcome: ToolOutcome, room: Room) -> Body | None:
-    code = outcome.args.get("code")
+    code = args_of(outcome).get("code")
     if not isinstance(code, str):
         return None
     html, note, _ = code_html(

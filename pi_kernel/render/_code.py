@@ -9,7 +9,7 @@ from typing import Any
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import span
 from pi_kernel.render._lines import Convert, escape_lines
-from pi_kernel.render._text import escape
+from pi_kernel.render._text import escape_in_pre
 
 __all__ = ("highlighter", "numbered")
 
@@ -56,7 +56,7 @@ def _highlighted(lexer: Any, text: str) -> list[str] | None:
             if index:
                 rows.append([])
             if part:
-                rows[-1].append(wrap[0] + escape(part) + wrap[1])
+                rows[-1].append(wrap[0] + escape_in_pre(part) + wrap[1])
     return ["".join(row) for row in rows]
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Room, div
 from pi_kernel.render._lines import pick_lines, shown_lines
@@ -28,7 +29,7 @@ def own_call_line(outcome: ToolOutcome) -> str | None:
     render = getattr(outcome.call.tool, "render_call", None)
     if render is None:
         return None
-    view = _call(render, (outcome.args, THEME, outcome))
+    view = _call(render, (args_of(outcome), THEME, outcome))
     text = view if isinstance(view, str) else _bundle(view).get("text/plain")
     return in_one_line(text, MAX_CALL_CHARS) if isinstance(text, str) and text.strip() else None
 

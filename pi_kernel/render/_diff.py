@@ -10,7 +10,7 @@ from pi_kernel.render import _style as style
 from pi_kernel.render._html import Body, Room, fold, span
 from pi_kernel.render._lines import MAX_LINE_CHARS, more
 from pi_kernel.render._patch import PatchRow, count_changes, read_patch
-from pi_kernel.render._text import escape
+from pi_kernel.render._text import escape_in_pre
 from pi_kernel.render._words import Ranges, changed_words
 from pi_kernel.render.formats import counted
 from pi_kernel.runtime.outcome import ToolOutcome
@@ -24,7 +24,8 @@ FRAME_BYTES = 700
 NUMBER_CHARS = 5
 REMOVED, ADDED = "background:rgba(229,72,77,0.14)", "background:rgba(46,160,67,0.15)"
 REMOVED_WORD, ADDED_WORD = "background:rgba(229,72,77,0.30)", "background:rgba(46,160,67,0.34)"
-PRE = style.PRE.replace("padding:8px 12px", "padding:0")
+PRE = style.PRE.replace("padding:8px 12px", "padding:8px 0")
+"""The grounds of the rows reach both edges."""
 GAP = "display:block;background:rgba(128,128,128,0.12);opacity:0.80"
 
 
@@ -95,14 +96,14 @@ def _word_marks(rows: Sequence[PatchRow]) -> dict[int, Ranges]:
 
 def _row(row: PatchRow, words: Ranges | None) -> str:
     if row.sign in "@\\":
-        return span(GAP, f"  ... {escape(row.text)}\n")
+        return span(GAP, f"  ... {escape_in_pre(row.text)}\n")
     old = f"{row.old:>{NUMBER_CHARS - 1}}" if row.old is not None else " " * (NUMBER_CHARS - 1)
     new = f"{row.new:>{NUMBER_CHARS}}" if row.new is not None else " " * NUMBER_CHARS
     numbers = span(style.FAINT, old + new)
     text = row.text[:MAX_LINE_CHARS]
     rest = more(row.text[MAX_LINE_CHARS:]) if len(row.text) > MAX_LINE_CHARS else ""
     if row.sign == " ":
-        return f"{numbers}   {escape(text)}{rest}\n"
+        return f"{numbers}   {escape_in_pre(text)}{rest}\n"
     is_removed = row.sign == "-"
     word_look = REMOVED_WORD if is_removed else ADDED_WORD
     shown = _changed(text, words or [], word_look)
@@ -120,7 +121,7 @@ def _changed(text: str, words: Ranges, look: str) -> str:
     for start, end, is_changed in _segments(words, len(text)):
         part = text[start:end]
         blanks = max(0, end - max(start, len(bare)))
-        shown = escape(part[: len(part) - blanks]).replace("\t", "→\t") + "·" * blanks
+        shown = escape_in_pre(part[: len(part) - blanks]).replace("\t", "→\t") + "·" * blanks
         parts.append(span(look, shown) if is_changed and shown else shown)
     return "".join(parts) + (" [CRLF]" if has_return else "")
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from pi_kernel.protocol.results import ABSENT
 from pi_kernel.registry._kinds import kind_of
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Body, Room, fold, muted, pre
 from pi_kernel.render._json import compact_value, json_lines, outline
 from pi_kernel.render._lines import MAX_LINE_CHARS, pick_lines
-from pi_kernel.render._text import ELLIPSIS, cut, escape
+from pi_kernel.render._text import ELLIPSIS, cut, escape_in_pre
 from pi_kernel.render.formats import counted, size
 from pi_kernel.runtime.outcome import ToolOutcome
 
@@ -33,8 +34,8 @@ _CONTAINERS: tuple[type[Any], ...] = (Mapping, list, tuple)
 def extras_of(outcome: ToolOutcome, body: Body, room: Room) -> str:
     """Return the folded parts that fit, of those that the body does not show."""
     parts: list[str] = []
-    if not body.shows_arguments and _has_more_to_tell(outcome.args):
-        _add(parts, "Arguments", argument_lines(outcome.args), room, look=style.PROSE)
+    if not body.shows_arguments and _has_more_to_tell(args_of(outcome)):
+        _add(parts, "Arguments", argument_lines(args_of(outcome)), room, look=style.PROSE)
     if not body.shows_structured and outcome.has_structured_content:
         value = value_of(outcome)
         if isinstance(value, _CONTAINERS) and kind_of(value) is None:
@@ -80,16 +81,16 @@ def argument_lines(args: Mapping[str, Any]) -> list[str]:
     """Return the arguments as lines of HTML; a long text has its own lines below its name."""
     lines: list[str] = []
     for name, value in args.items():
-        title = f"<b>{escape(cut(name, MAX_NAME_CHARS))}</b>: "
+        title = f"<b>{escape_in_pre(cut(name, MAX_NAME_CHARS))}</b>: "
         if isinstance(value, str) and ("\n" in value or len(value) > MAX_INLINE_CHARS):
             picked = pick_lines(value)
             lines.append(f"{title}{counted(picked.total, 'line')}, {size(picked.n_bytes)}")
             shown = picked.lines[:MAX_ARGUMENT_LINES]
-            lines += [f"  {escape(line[:MAX_LINE_CHARS])}" for line in shown]
+            lines += [f"  {escape_in_pre(line[:MAX_LINE_CHARS])}" for line in shown]
             continue
         short = compact_value(value, MAX_INLINE_CHARS + 1)
         if len(short) <= MAX_INLINE_CHARS:
-            lines.append(title + escape(short))
+            lines.append(title + escape_in_pre(short))
         else:
             first, *rest = json_lines(value)[0]
             lines += [title + first, *rest]

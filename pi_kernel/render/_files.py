@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pi_kernel.protocol.content import ImageContent
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._code import highlighter, numbered
 from pi_kernel.render._html import Body, Room, div, utf8_bytes
 from pi_kernel.render._images import image_facts, images_html
@@ -27,14 +28,14 @@ _MORE = re.compile(r"(?:\n\n|\A)\[(\d+) more lines in file\. [^\]\n]*\]\Z")
 
 def read_body(outcome: ToolOutcome, room: Room) -> Body | None:
     """Return the lines that were read, or the picture."""
-    path = outcome.args.get("path")
+    path = args_of(outcome).get("path")
     images = [block for block in outcome.content if isinstance(block, ImageContent)]
     if images:
         return _picture(outcome, images)
     if not isinstance(path, str) or _has_no_lines(outcome):
         return None
     text, total = _without_notice(outcome)
-    offset = outcome.args.get("offset")
+    offset = args_of(outcome).get("offset")
     first = int(offset) if isinstance(offset, int | float) and offset >= 1 else 1
     html, note, language = code_html(text, path, room, first=first, visible=VISIBLE_READ_LINES)
     n_lines = pick_lines(text).total
@@ -61,7 +62,7 @@ def read_body(outcome: ToolOutcome, room: Room) -> Body | None:
 
 def write_body(outcome: ToolOutcome, room: Room) -> Body | None:
     """Return what was written."""
-    path, text = outcome.args.get("path"), outcome.args.get("content")
+    path, text = args_of(outcome).get("path"), args_of(outcome).get("content")
     if not isinstance(path, str) or not isinstance(text, str):
         return None
     html, note, language = code_html(text, path, room, first=1, visible=VISIBLE_WRITTEN_LINES)
@@ -113,11 +114,11 @@ def _without_notice(outcome: ToolOutcome) -> tuple[str, int | None]:
     if "truncation" in _details(outcome):
         match = _SHOWING.search(text, start)
         return (text[: match.start()], int(match[3])) if match else (text, None)
-    if "limit" in outcome.args:
+    if "limit" in args_of(outcome):
         match = _MORE.search(text, start)
         if match is not None:
             text = text[: match.start()]
-            offset = outcome.args.get("offset")
+            offset = args_of(outcome).get("offset")
             first = int(offset) if isinstance(offset, int | float) and offset >= 1 else 1
             shown = text.count("\n") + 1 if text else 0
             return text, first - 1 + shown + int(match[1])

@@ -8,7 +8,7 @@ from typing import Any
 
 from pi_kernel.registry._plain import in_brief
 from pi_kernel.render._html import utf8_bytes
-from pi_kernel.render._text import ELLIPSIS, cut, escape
+from pi_kernel.render._text import ELLIPSIS, cut, escape_in_pre
 from pi_kernel.render.formats import count, counted, size
 
 __all__ = ("compact_value", "json_lines", "outline")
@@ -108,7 +108,7 @@ class _Lines:
             self.is_whole = self.is_whole and not any(text == ELLIPSIS for text, _ in short)
             self.html.append(start + "".join(map(_piece_html, short)) + after)
         elif isinstance(value, _OBJECT):
-            names = (f"<b>{escape(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value)
+            names = (f"<b>{escape_in_pre(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value)
             named = zip(names, value.values(), strict=False)
             self._group("{}", named, len(value), start=start, after=after, depth=depth)
         elif isinstance(value, _LIST):
@@ -117,7 +117,7 @@ class _Lines:
         else:
             if isinstance(value, str) and len(value) > MAX_STRING_CHARS:
                 self.is_whole = False
-            self.html.append(start + escape(_scalar(value)) + after)
+            self.html.append(start + escape_in_pre(_scalar(value)) + after)
 
     def _group(  # noqa: PLR0913 - one line of output each
         self,
@@ -150,7 +150,7 @@ class _Lines:
 
 def _piece_html(piece: tuple[str, bool]) -> str:
     text, is_key = piece
-    return f"<b>{escape(text)}</b>" if is_key else escape(text)
+    return f"<b>{escape_in_pre(text)}</b>" if is_key else escape_in_pre(text)
 
 
 def _in_one_line(value: Any) -> list[tuple[str, bool]] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Room, fold, pre, span, utf8_bytes
-from pi_kernel.render._text import TAG, escape
+from pi_kernel.render._text import TAG, escape_in_pre
 from pi_kernel.render.formats import counted, size
 
 __all__ = ("Convert", "Picked", "escape_lines", "pick_lines", "shown_lines")
@@ -38,7 +38,7 @@ class Picked:
 
 def escape_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines as HTML that shows them as they are."""
-    return [escape(line) for line in lines]
+    return [escape_in_pre(line) for line in lines]
 
 
 def pick_lines(text: str, *, from_end: bool = False) -> Picked:
@@ -134,7 +134,7 @@ def more(rest: str) -> str:
 def _shorter(line: str, room: Room) -> list[str]:
     """Return the beginning of a line that does not fit; empty when not even that fits."""
     for n_chars in SHORTER_LINE_CHARS:
-        html = escape(line[:n_chars]) + more(line[n_chars:])
+        html = escape_in_pre(line[:n_chars]) + more(line[n_chars:])
         if room.take(html):
             return [html]
     return []

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
 from pi_kernel.render._html import Body, Room, div, muted, span, utf8_bytes
 from pi_kernel.render._lines import Picked, pick_lines, shown_lines
 from pi_kernel.render._safe_pattern import safe_pattern
-from pi_kernel.render._text import cut, escape
-from pi_kernel.render.formats import counted
+from pi_kernel.render._text import cut, escape, escape_in_pre
+from pi_kernel.render.formats import at_least, counted
 from pi_kernel.runtime.outcome import ToolOutcome
 
 __all__ = ("find_body", "grep_body", "ls_body")
@@ -50,18 +51,17 @@ def grep_body(outcome: ToolOutcome, room: Room) -> Body | None:
     text, notice = split_notice(outcome)
     if text in NOTHING:
         return Body(html=nothing(text), facts=["0 matches"])
-    files = _files(text, _ROW if outcome.args.get("context") else _MATCH)
+    files = _files(text, _ROW if args_of(outcome).get("context") else _MATCH)
     if files is None:
         return None
     n_matches = sum(file.matches for file in files)
-    more = "+" if notice else ""
-    total = counted(n_matches, "match", "matches")
-    facts = [f"{total}{more} in {counted(len(files), 'file')}"]
-    pattern = outcome.args.get("pattern")
+    total = (at_least if _is_cut(outcome) else counted)(n_matches, "match", "matches")
+    facts = [f"{total} in {counted(len(files), 'file')}"]
+    pattern = args_of(outcome).get("pattern")
     marker = safe_pattern(
         pattern if isinstance(pattern, str) else "",
-        literal=outcome.args.get("literal") is True,
-        ignore_case=outcome.args.get("ignoreCase") is True,
+        literal=args_of(outcome).get("literal") is True,
+        ignore_case=args_of(outcome).get("ignoreCase") is True,
     )
     lines = list(_grep_lines(files, marker))
     picked = Picked(lines, len(lines), utf8_bytes(text))
@@ -85,8 +85,7 @@ def _names(outcome: ToolOutcome, room: Room, noun: str, plural: str | None = Non
         return Body(html=nothing(text), facts=[counted(0, noun, plural)])
     picked = pick_lines(text)
     html, note = shown_lines(picked, room, convert=_name_lines, visible=VISIBLE_NAMES)
-    more = "+" if notice else ""
-    fact = counted(picked.total, noun, plural).replace(" ", f"{more} ", 1)
+    fact = (at_least if _is_cut(outcome) else counted)(picked.total, noun, plural)
     return Body(html=html, facts=[fact], foot=sentences(notice, note), shows_details=True)
 
 
@@ -97,9 +96,9 @@ def _name_lines(lines: Sequence[str]) -> list[str]:
 
 def _name(path: str) -> str:
     if path.endswith("/"):
-        return f"<b>{escape(path)}</b>"
+        return f"<b>{escape_in_pre(path)}</b>"
     folder, slash, name = path.rpartition("/")
-    return muted(folder + slash) + escape(name) if slash else escape(name)
+    return muted(folder + slash) + escape_in_pre(name) if slash else escape_in_pre(name)
 
 
 def split_notice(outcome: ToolOutcome) -> tuple[str, str]:
@@ -109,6 +108,12 @@ def split_notice(outcome: ToolOutcome) -> tuple[str, str]:
         return text, ""
     match = _NOTICE.search(text, max(0, len(text) - MAX_ROW_CHARS))
     return (text[: match.start()], match[1]) if match is not None else (text, "")
+
+
+def _is_cut(outcome: ToolOutcome) -> bool:
+    """Whether a limit was reached; a notice may also be of lines that are too long."""
+    details = outcome.details
+    return isinstance(details, Mapping) and bool(details.keys() - {"linesTruncated"})
 
 
 def sentences(*parts: str) -> list[str]:
@@ -142,7 +147,7 @@ def _grep_lines(files: Sequence[_File], marker: re.Pattern[str] | None) -> Itera
     width = max(len(str(number)) for file in files for number, _, _ in file.rows) + 3
     for file in files:
         n_matches = counted(file.matches, "match", "matches")
-        yield f"<b>{escape(cut(file.path, MAX_ROW_CHARS))}</b>  {muted(n_matches)}"
+        yield f"<b>{escape_in_pre(cut(file.path, MAX_ROW_CHARS))}</b>  {muted(n_matches)}"
         for number, is_match, text in file.rows:
             if time.perf_counter() > deadline:
                 marker = None
@@ -154,11 +159,11 @@ def _grep_lines(files: Sequence[_File], marker: re.Pattern[str] | None) -> Itera
 
 def _marked(text: str, marker: re.Pattern[str] | None) -> str:
     if marker is None or len(text) > MAX_MARKED_LINE_CHARS:
-        return escape(text)
+        return escape_in_pre(text)
     parts: list[str] = []
     position = 0
     for match, _ in zip(marker.finditer(text), range(MAX_MARKS_IN_LINE), strict=False):
         if match.end() > match.start():
-            parts += (escape(text[position : match.start()]), span(style.MARK, escape(match[0])))
+            parts += (escape_in_pre(text[position : match.start()]), span(style.MARK, escape_in_pre(match[0])))
             position = match.end()
-    return "".join([*parts, escape(text[position:])])
+    return "".join([*parts, escape_in_pre(text[position:])])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import PurePath
 from types import TracebackType
 from typing import Any
 
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._text import cut, in_one_line
 from pi_kernel.render.formats import duration
+from pi_kernel.render.places import place_of
 from pi_kernel.runtime.outcome import ToolOutcome
 
 __all__ = ("sentence_and_hint",)
@@ -71,7 +72,7 @@ def _blocked(outcome: ToolOutcome) -> tuple[str, str]:
 def _timeout(outcome: ToolOutcome) -> tuple[str, str]:
     ran = outcome.duration_ms
     after = "" if ran is None else f" after {duration(ran)}"
-    has_timeout = "timeout" in outcome.args
+    has_timeout = "timeout" in args_of(outcome)
     return f"The time ran out{after}", "A longer timeout may help." if has_timeout else ""
 
 
@@ -89,7 +90,7 @@ def _error(outcome: ToolOutcome) -> tuple[str, str]:
     match = _SYSTEM_ERROR.match(text[:5_000])
     if match is not None and match[1] in _SYSTEM_SENTENCES:
         sentence, hint = _SYSTEM_SENTENCES[match[1]]
-        given = outcome.args.get("path")
+        given = args_of(outcome).get("path")
         path = given if isinstance(given, str) else match[2] or ""
         return sentence.format(path=_short(path)), hint
     if outcome.error is None:
@@ -110,8 +111,7 @@ def _place(traceback: TracebackType | None) -> str:
         code = traceback.tb_frame.f_code
         module = traceback.tb_frame.f_globals.get("__name__", "")
         if isinstance(module, str) and not module.startswith("pi_kernel."):
-            file = PurePath(code.co_filename).name
-            place = f"{code.co_name}, {file}, line {traceback.tb_lineno}"
+            place = f"{code.co_name}, {place_of(code.co_filename, traceback.tb_lineno)}"
         traceback = traceback.tb_next
     return place
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._ansi import ansi_lines
 from pi_kernel.render._html import Body, Room, div
 from pi_kernel.render._lines import Picked, pick_lines, shown_lines
@@ -32,7 +33,7 @@ def shell_output(outcome: ToolOutcome) -> str:
 
 def shell_body(outcome: ToolOutcome, room: Room) -> Body | None:
     """Return the output of a command."""
-    command = outcome.args.get("command")
+    command = args_of(outcome).get("command")
     is_short = isinstance(command, str) and len(command) <= MAX_SHORT_CHARS
     body = Body(shows_arguments=is_short and "\n" not in str(command), shows_details=True)
     text = shell_output(outcome)

@@ -34,7 +34,7 @@ MONO = f"{FONT};font-size:12px"
 MUTED = "opacity:0.75"
 FAINT = "opacity:0.65"
 CARD = f"border:{LINE};border-radius:6px;margin:0 0 8px 0;line-height:20px;font-size:13px"
-HEAD = "padding:6px 10px;background:rgba(128,128,128,0.12);cursor:pointer"
+HEAD = "padding:6px 12px;background:rgba(128,128,128,0.12);cursor:pointer"
 META = "opacity:0.75;font-size:12px;margin-left:8px"
 FOOT = f"padding:5px 12px;border-top:{LINE};font-size:12px;opacity:0.75"
 FOLD = "padding:3px 12px;cursor:pointer;font-size:12px;opacity:0.75"
@@ -43,7 +43,7 @@ PRE = (
     f"{MONO};line-height:18px;white-space:pre;overflow:auto"
 )
 PROSE = PRE.replace("white-space:pre;", "white-space:pre-wrap;overflow-wrap:break-word;")
-ROW = f"padding:4px 10px;border-top:{LINE};font-size:12px"
+ROW = f"padding:4px 12px;border-top:{LINE};font-size:12px"
 MARK = "background:rgba(255,204,0,0.40)"
 WORD = "border-radius:3px;padding:1px 6px;margin-right:8px;font-size:12px"
 BAR = "display:inline-block;height:8px;vertical-align:middle"

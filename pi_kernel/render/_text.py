@@ -2,6 +2,7 @@
 
 Tool output and model text can hold characters that show nothing or change what stands around
 them: controls, bidirectional marks, zero-width and tag characters. They are shown as ``U+202E``.
+JupyterLab sets formulas in all HTML but preformatted text, so what begins one stands alone there.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = (
     "attribute_text",
     "cut",
     "escape",
+    "escape_in_pre",
     "in_one_line",
     "line_of",
     "plain",
@@ -52,7 +54,14 @@ _LINE_ENDS = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
 def escape(text: str) -> str:
-    """Return HTML that shows the text; hidden characters become small tags."""
+    """Return HTML that shows the text anywhere; hidden characters become small tags."""
+    # MathJax looks for formulas within one piece of text, and every tag ends a piece.
+    shown = escape_in_pre(text).replace("$", "<span>$</span>")
+    return shown.replace("\\", "<span>\\</span>")
+
+
+def escape_in_pre(text: str) -> str:
+    """Return HTML that shows the text in ``<pre>``, where there are no formulas."""
     if _HIDDEN.search(text) is None:
         return html.escape(text)
     return "".join(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
-from pi_kernel.render._status import word_of
+from pi_kernel.render._status import SHELLS, word_of
 
 __all__ = ("CallLine", "Gap", "TraceNodeLike", "flatten", "shown_items")
 
@@ -46,7 +46,9 @@ class CallLine:
     def word(self) -> str:
         """How it ended."""
         call = self.call
-        return word_of(call.status, call.tool, getattr(call, "structured", None))
+        # Looked at only where it tells the word: it may have to be made of a large table.
+        is_shell = call.status == "error" and call.tool in SHELLS
+        return word_of(call.status, call.tool, call.structured if is_shell else None)
 
 
 @dataclass(frozen=True, slots=True)

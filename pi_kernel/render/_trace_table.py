@@ -13,11 +13,11 @@ from pi_kernel.render._html import Room, div, muted, pre, span, utf8_bytes
 from pi_kernel.render._json import compact_value
 from pi_kernel.render._lines import pick_lines
 from pi_kernel.render._status import time_of, word_html
-from pi_kernel.render._text import ELLIPSIS, cut, escape, in_one_line, line_of, strip_escapes
+from pi_kernel.render._text import ELLIPSIS, cut, escape, escape_in_pre, in_one_line, line_of, strip_escapes
 from pi_kernel.render._trace_lines import CallLine, Gap, shown_items, wanted
 from pi_kernel.render.formats import count, counted, duration
 
-__all__ = ("gap_text", "trace_table")
+__all__ = ("colours_of", "gap_text", "trace_table")
 
 MAX_ROWS_WITH_BARS = 40
 INDENT_PX, MAX_INDENTS, MARKER_PX = 16, 10, 16
@@ -183,13 +183,24 @@ def name_and_arguments(line: CallLine) -> tuple[str, str]:
     return name, call_line(call.tool, call.args, None, max_chars=max(room, MIN_ARGUMENT_CHARS))
 
 
+def colours_of(call: Any, clock: Clock) -> list[str]:
+    """Return the colours of a call's bar."""
+    colour = AMBER if call.status == "blocked" else RED if call.is_error else BLUE
+    is_queued = _queued_percent(call, clock) >= MIN_BAR_PERCENT
+    return [GREY, colour] if is_queued else [colour]
+
+
+def _queued_percent(call: Any, clock: Clock) -> float:
+    return 100 * min(float(call.queued_ms or 0), _spent_ms(call)) / clock.total_ms
+
+
 def _bar(call: Any, clock: Clock) -> str:
     start = 100 * _offset_ms(call, clock.start) / clock.total_ms
     width = 100 * _spent_ms(call) / clock.total_ms
-    queued = min(100 * float(call.queued_ms or 0) / clock.total_ms, width)
+    queued = _queued_percent(call, clock)
     start = min(start, 100 - MIN_BAR_PERCENT)
     width = min(max(width - queued, MIN_BAR_PERCENT), 100 - start)
-    colour = AMBER if call.status == "blocked" else RED if call.is_error else BLUE
+    colour = colours_of(call, clock)[-1]
     parts: list[str] = []
     if queued >= MIN_BAR_PERCENT:
         parts.append(_stroke(start, queued, GREY))
@@ -216,7 +227,7 @@ def _details(line: CallLine) -> str:
         lines.append(muted(compact_value(call.args, MAX_ARGUMENT_CHARS)))
     picked = pick_lines(call.text)
     lines += [
-        escape(cut(strip_escapes(text), MAX_RESULT_LINE_CHARS))
+        escape_in_pre(cut(strip_escapes(text), MAX_RESULT_LINE_CHARS))
         for text in picked.lines[:MAX_RESULT_LINES]
     ]
     if picked.total > MAX_RESULT_LINES:

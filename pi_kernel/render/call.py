@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pi_kernel.render import _style as style
-from pi_kernel.render._arguments import call_line
+from pi_kernel.render._arguments import args_of, call_line
 from pi_kernel.render._bodies import body_of
 from pi_kernel.render._custom import own_call_line
 from pi_kernel.render._extras import extras_of
@@ -32,6 +32,8 @@ MAX_RESULT_CHARS = 80
 MAX_LOOKED_AT_CHARS = 2_000
 MAX_TEXT_LINE_CHARS = 400
 QUEUED_FROM_MS = 100
+ARGUMENTS = f"{style.MONO};margin-left:8px"
+"""As far from the name as the name is from the word before it."""
 
 
 def call_bundle(outcome: ToolOutcome) -> dict[str, str]:
@@ -86,7 +88,7 @@ def _head(outcome: ToolOutcome, body: Body, calls: list[str]) -> str:
     parts = [
         word_html(outcome.status, word),
         mono(in_one_line(outcome.tool_name, MAX_NAME_CHARS), bold=True),
-        span(style.MONO, line_of(arguments)) if arguments else "",
+        span(ARGUMENTS, line_of(arguments)) if arguments else "",
         mono(body.counts) if body.counts else "",
         facts_html([in_one_line(fact, MAX_FACTS_CHARS) for fact in facts]),
     ]
@@ -110,7 +112,7 @@ def _arguments(outcome: ToolOutcome) -> str:
     if own is not None:
         return own
     return call_line(
-        outcome.tool_name, outcome.args, getattr(outcome.call.tool, "parameters", None)
+        outcome.tool_name, args_of(outcome), getattr(outcome.call.tool, "parameters", None)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ("count", "counted", "duration", "money", "size", "usage_text")
+__all__ = ("at_least", "count", "counted", "duration", "money", "size", "usage_text")
 
 MS_PER_SECOND = 1_000
 BYTES_PER_STEP = 1_024
@@ -70,6 +70,11 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
         ('1 match', '17 matches')
     """
     return f"{count(n)} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def at_least(n: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things that is not the whole, such as ``5+ matches``."""
+    return f"{count(n)}+ {plural or f'{noun}s'}"
 
 
 def money(dollars: float) -> str:

@@ -33,7 +33,8 @@ MAX_EXPLAINED_CHARS = 1_000
 _SENTENCE = re.compile(r"(?<=[\w)\]`/'\"][.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+")
 """Between two sentences."""
 EMPTY = "No tools registered."
-TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call", "Parameters", "From")
+BUILT_IN = "Built into pi_kernel"
+TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call", "Parameters")
 TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;table-layout:auto;font-size:12px"
 CELL = "padding:4px 8px;text-align:left;background:transparent;vertical-align:top;line-height:18px"
 PARAGRAPH = "padding:0 0 6px 0"
@@ -89,7 +90,7 @@ def _origin(tool: ToolDefinition, registry: ToolRegistry) -> tuple[str, str]:
     """Return the group that a tool stands in, and where it came from."""
     kind, extension = registry.source_of(tool.name) or ("custom", None)
     if kind == "builtin":
-        return "Built in", "pi_kernel"
+        return BUILT_IN, BUILT_IN
     if extension is not None:
         name = in_one_line(extension, MAX_NAME_CHARS)
         return name, name
@@ -164,8 +165,9 @@ def _group(name: str, n_tools: int) -> str:
 
 def _row(entry: _Entry, explanation: str) -> str:
     title = " ".join([mono(entry.name, bold=True), *_tags(entry.tool)])
-    if entry.description:
-        title += f"<br>{muted(entry.description)}"
+    below = [entry.description, f"From {entry.source}." if entry.source != entry.group else ""]
+    if any(below):
+        title += f"<br>{muted(' '.join(filter(None, below)))}"
     if explanation:
         title = f'<details><summary style="cursor:pointer">{title}</summary>{explanation}</details>'
     cells = [
@@ -174,7 +176,6 @@ def _row(entry: _Entry, explanation: str) -> str:
         (f"{CELL};{LINE}", _answer(entry.reach.model)),
         (f"{CELL};{LINE}", _answer(entry.reach.scripts)),
         (f"{CELL};{LINE};{style.FONT}", _signatures(entry.parameters)),
-        (f"{CELL};{LINE};white-space:nowrap", muted(entry.source)),
     ]
     inner = "".join(f'<td style="{look}">{html}</td>' for look, html in cells)
     return f'<tr style="background:transparent">{inner}</tr>'

@@ -10,7 +10,17 @@ from pi_kernel.render._html import Room, div, utf8_bytes
 from pi_kernel.render._status import facts_html, time_of
 from pi_kernel.render._text import escape, in_one_line, plain
 from pi_kernel.render._trace_lines import CallLine, Gap, TraceNodeLike, flatten, shown_items, wanted
-from pi_kernel.render._trace_table import clock_of, gap_text, name_and_arguments, trace_table
+from pi_kernel.render._trace_table import (
+    AMBER,
+    BLUE,
+    GREY,
+    RED,
+    clock_of,
+    colours_of,
+    gap_text,
+    name_and_arguments,
+    trace_table,
+)
 from pi_kernel.render._tree import branches
 from pi_kernel.render.formats import count, counted, duration, money
 
@@ -22,6 +32,12 @@ FRAME_BYTES = 700
 MAX_TITLE_CHARS = 80
 EMPTY = "No calls yet. Calls made by cells and models appear here."
 WORD_CHARS = 11
+_BARS = (
+    (BLUE, "blue for calls that ran"),
+    (RED, "red for failed calls"),
+    (AMBER, "amber for refused calls"),
+    (GREY, "grey for time in a queue"),
+)
 
 
 def trace_bundle(nodes: Sequence[TraceNodeLike], *, title: str) -> dict[str, str]:
@@ -79,15 +95,11 @@ def _sentences(lines: Sequence[CallLine], left_out: int) -> Iterator[str]:
     if left_out:
         are = "is" if left_out == 1 else "are"
         yield f"{counted(left_out, 'call')} of {count(len(lines))} {are} not shown here."
-    elif clock_of(lines) is not None:
-        bars = ["blue ran"]
-        if any(line.is_failed and line.call.status != "blocked" for line in lines):
-            bars.append("red failed")
-        if any(line.call.status == "blocked" for line in lines):
-            bars.append("amber was refused")
-        if any(line.call.queued_ms for line in lines):
-            bars.append("grey queued")
-        yield f"Bars: {', '.join(bars)}."
+    elif (clock := clock_of(lines)) is not None:
+        seen = set[str]().union(*(colours_of(line.call, clock) for line in lines))
+        bars = [meaning for colour, meaning in _BARS if colour in seen]
+        if len(bars) > 1:
+            yield f"Bars are {', '.join(bars[:-1])} and {bars[-1]}."
     unfinished = sum(line.call.status == "unfinished" for line in lines)
     if unfinished:
         was = "was" if unfinished == 1 else "were"

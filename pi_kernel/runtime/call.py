@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
-import anyio
-
 from pi_kernel.protocol.calls import CallStatus, Origin
 from pi_kernel.protocol.content import ToolCall
-from pi_kernel.protocol.events import ToolExecutionUpdate
 from pi_kernel.protocol.json import JsonObject
-from pi_kernel.protocol.results import ABSENT, ToolResult
-from pi_kernel.runtime._failures import is_stop
+from pi_kernel.protocol.results import ToolResult
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.records import NestedCallRecorder
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.tool import CallHost, Tool
+    from pi_kernel.runtime.updates import UpdateDelivery
 
 __all__ = ("Call", "Caller", "current_caller")
 
@@ -70,10 +65,12 @@ class Caller:
     """Whether each of its calls is a root with a record of its own."""
     is_watching = False
     """Whether it wants `child_started` and `child_ended`."""
+    is_interrupted = False
+    """Whether a person stopped it; then `stop_here` ends its code where that gets a result."""
     child_reach: Reach = "nested"
     child_origin: Origin = "tool"
 
-    _signal: AbortSignal | None = None
+    _signal: AbortSignal
 
     def __init__(self, host: CallHost, caller_id: str, signal: AbortSignal) -> None:
         self.host = host
@@ -84,22 +81,17 @@ class Caller:
     @property
     def signal(self) -> AbortSignal:
         """The signal that asks this caller's calls to stop."""
-        if self._signal is None:
-            self._signal = AbortSignal()
         return self._signal
 
     def renew_signal(self) -> AbortSignal:
         """Give later calls a fresh signal; returns the old one."""
-        old, self._signal = self.signal, AbortSignal()
+        old, self._signal = self._signal, AbortSignal()
         return old
 
     def next_id(self) -> str:
         """Return the id of the next call of this caller."""
         self.counter += 1
         return f"{self.id}/{self.counter}"
-
-    is_interrupted = False
-    """Whether a person stopped it; then `stop_here` ends its code where that gets a result."""
 
     async def stop_here(self) -> None:
         """Wait for the calls of an interrupted caller, then raise to end its code."""
@@ -120,6 +112,8 @@ class Call(Caller):
 
     caller: Caller
     parent_signal: AbortSignal
+    own_signal: AbortSignal | None = None
+    """Made when somebody needs it."""
     tool: Tool | None = None
     reach: Reach = "nested"
     name: str
@@ -146,6 +140,7 @@ class Call(Caller):
     total_ms = 0.0
     updates = 0
     last_update: ToolResult | None = None
+    delivery: UpdateDelivery | None = None
     begun: tuple[Any, Any] | None = None
     """A tool's coroutine and what it waits for, when it was begun before anybody could wait."""
     executing_since: float | None = None
@@ -164,16 +159,11 @@ class Call(Caller):
 
     _task: asyncio.Task[Any] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
-    _thread = 0
     _is_stopping = False
     _cancels = 0
     """Cancellations that an abort of this call has sent to the task and not taken back."""
     _others_before = 0
     """Cancellations by others that the task had when the call began to be watched."""
-    _pump: asyncio.Task[None] | None = None
-    _waiting: deque[ToolResult] | None = None
-    _from_threads = False
-    _updates_closed = False
 
     def __init__(self, host: CallHost, call_id: str, caller: Caller, name: str) -> None:
         self.host = host
@@ -216,9 +206,9 @@ class Call(Caller):
     @property
     def signal(self) -> AbortSignal:
         """The call's own signal, made when somebody needs it; follows the one above."""
-        own = self._signal
+        own = self.own_signal
         if own is None:
-            own = self._signal = AbortSignal()
+            own = self.own_signal = AbortSignal()
             own.owner = self._on_abort
             own.follow(self.parent_signal)
         return own
@@ -226,7 +216,7 @@ class Call(Caller):
     @property
     def is_aborted(self) -> bool:
         """Whether the call was asked to stop."""
-        own = self._signal
+        own = self.own_signal
         return self.parent_signal.aborted if own is None else own.aborted
 
     # -- updates ---------------------------------------------------------------------------
@@ -239,91 +229,9 @@ class Call(Caller):
             partial = self.host.to_result(partial)
         self.updates += 1
         self.last_update = partial
-        if self.on_update is None and not self.host.events.wants("tool_execution_update"):
-            return
-        loop = self._loop
-        if threading.get_ident() == self._thread:
-            self._deliver(partial)
-        elif loop is not None:  # always: who can update is watched
-            self._from_threads = True
-            try:
-                loop.call_soon_threadsafe(self._deliver, partial)
-            except RuntimeError:  # the loop is closed: nobody is left to tell
-                return
-
-    def _deliver(self, partial: ToolResult) -> None:
-        if self._updates_closed:
-            return
-        if self._pump is not None and not self._pump.done():
-            if self._waiting is None:
-                self._waiting = deque()
-            self._waiting.append(partial)
-            return
-        waiting = self._deliver_now(partial)
-        if waiting is not None:
-            self._pump = asyncio.ensure_future(self._deliver_rest(waiting))
-
-    def _deliver_now(self, partial: ToolResult) -> Awaitable[Any] | None:
-        events = self.host.events
-        if self.on_update is not None:
-            try:
-                answer: Any = self.on_update(partial)
-            except BaseException as error:
-                if is_stop(error):
-                    raise
-                events.report("on_update", error)
-            else:
-                if hasattr(answer, "__await__"):
-                    return self._then_emit(answer, partial)
-        if not events.wants("tool_execution_update"):
-            return None
-        return events.deliver(self._update_event(partial))
-
-    def _update_event(self, partial: ToolResult) -> ToolExecutionUpdate:
-        return ToolExecutionUpdate(self.id, self.name, self.raw, partial, self.parent_id)
-
-    async def _then_emit(self, answer: Awaitable[Any], partial: ToolResult) -> None:
-        events = self.host.events
-        try:
-            await answer
-        except BaseException as error:
-            if is_stop(error):
-                raise
-            events.report("on_update", error)
-        if events.wants("tool_execution_update"):
-            await events.emit(self._update_event(partial))
-
-    async def _deliver_rest(self, first: Awaitable[Any]) -> None:
-        await first
-        while self._waiting:
-            waiting = self._deliver_now(self._waiting.popleft())
-            if waiting is not None:
-                await waiting
-
-    async def updates_delivered(self) -> None:
-        """Wait until every accepted update has reached its watchers."""
-        if self._from_threads and self._loop is not None:
-            passed = self._loop.create_future()
-            # Callbacks run in the order they were scheduled, so the earlier updates come first.
-            self._loop.call_soon(passed.set_result, None)
-            await passed
-        if self._pump is not None:
-            await self._pump
-        self._updates_closed = True
-
-    async def stop_updates(self) -> None:
-        """Give what is being delivered the time of a grace, then stop it: the call was aborted."""
-        self._updates_closed = True
-        pump = self._pump
-        with anyio.CancelScope(shield=True):
-            while pump is not None and not pump.done():
-                try:
-                    await asyncio.wait({pump}, timeout=ABORT_GRACE_SECONDS)
-                except asyncio.CancelledError as error:
-                    self.foreign_cancellation = error
-                if pump.cancelling():  # it has had its chance to stop
-                    break
-                pump.cancel()
+        if self.on_update is not None or self.host.events.wants("tool_execution_update"):
+            assert self.delivery is not None  # noqa: S101 - who gets update() has one
+            self.delivery.send(partial)
 
     # -- abort -----------------------------------------------------------------------------
 
@@ -336,7 +244,6 @@ class Call(Caller):
             return
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
         self._others_before = self._cancellations_by_others()
         if self.signal.aborted:
             self._start_grace()
@@ -424,10 +331,9 @@ class Call(Caller):
     def leave(self) -> None:
         """Let go of the task and the signal above."""
         self.ended = True
-        self._updates_closed = True
         if self._cancels:
             self._take_back_cancellations()
-        own = self._signal
+        own = self.own_signal
         if own is not None:
             own.owner = None
             own.unfollow(self.parent_signal)
@@ -447,8 +353,3 @@ class Call(Caller):
         self.is_error = is_error
         self.total_ms = (time.perf_counter() - self.started_perf) * 1000
         self.status = status
-
-    @property
-    def value(self) -> Any:
-        """The live object behind the result, or ABSENT."""
-        return self.result.value if self.status is not None else ABSENT

@@ -7,22 +7,25 @@ as an exception, and that only after the call has its result.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import copy
 import inspect
 import time
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import anyio
-import anyio.to_thread
 
 from pi_kernel.errors import ToolAborted, ToolTimeout
 from pi_kernel.protocol.calls import CallStatus
 from pi_kernel.protocol.results import ABSENT, ToolResult, error_result, text_of
 from pi_kernel.runtime._failures import is_cancellation, is_stop, message_of
 from pi_kernel.runtime.call import Call, current_caller
+from pi_kernel.runtime.execution import (
+    ToolExited,
+    as_coroutine,
+    run_in_thread,
+    step_then_watch,
+    watch_and_resume,
+)
+from pi_kernel.runtime.updates import UpdateDelivery
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.tool import CallHost, Tool
@@ -42,8 +45,6 @@ __all__ = (
     "run_tool_call",
     "run_validated_call",
     "settle_tool_call",
-    "step_then_watch",
-    "watch_and_resume",
 )
 
 MAX_DEPTH_CALLS = 50
@@ -118,7 +119,7 @@ def run_at_once(host: CallHost, call: Call) -> bool:
     if result.is_error:
         status = "error" if status == "ok" else status
     call.finish(status, result, is_error=status != "ok")
-    if call._signal is not None:  # noqa: SLF001 - it has called other tools
+    if call.own_signal is not None:  # it has called other tools
         call.leave()
     return True
 
@@ -140,7 +141,10 @@ async def end_cancelled_call(call: Call, cancellation: asyncio.CancelledError) -
     call.note_cancellation(cancellation)
     call.settled = True
     call.finish("aborted", aborted_result(call), is_error=True)
-    await call.stop_updates()
+    if call.delivery is not None:
+        cancellation_meanwhile = await call.delivery.stop()
+        if cancellation_meanwhile is not None:
+            call.foreign_cancellation = cancellation_meanwhile
 
 
 def aborted_result(call: Call) -> ToolResult:
@@ -151,7 +155,7 @@ def aborted_result(call: Call) -> ToolResult:
 
 def look_up_and_validate(host: CallHost, call: Call) -> bool:  # noqa: PLR0911 - one a step
     """Find the tool, prepare and validate the arguments; False when the call has its result."""
-    if (call._signal or call.parent_signal)._aborted:  # noqa: SLF001 - looked at by every call
+    if call.is_aborted:
         return _stop(call, "aborted", OPERATION_ABORTED)
     if call.depth > MAX_DEPTH_CALLS:
         return _stop(call, "error", TOO_DEEP)
@@ -306,8 +310,8 @@ async def execute_tool_call(host: CallHost, call: Call) -> None:
             current_caller.reset(token)
         except ValueError:  # the coroutine is collected as garbage, in whatever context
             pass
-    if call.updates:
-        await call.updates_delivered()
+    if call.updates and call.delivery is not None:
+        await call.delivery.finish()
     if status == "ok" and result.is_error:
         status = "error"
     call.provisional_status = status
@@ -332,7 +336,8 @@ def _failure(call: Call, error: BaseException) -> tuple[CallStatus, ToolResult]:
 
 async def _execute_in_context(host: CallHost, call: Call, tool: Tool) -> Any:
     """Run execute with all that it may ask for; a plain function runs in a worker thread."""
-    call.watch()  # before it starts: it may send updates at once, from any thread
+    call.watch()
+    call.delivery = UpdateDelivery(call)  # before it starts: its threads may send at once
     context = host.context_for(call)
     blocking = tool.interrupt_behavior == "block"
     if blocking:
@@ -341,86 +346,13 @@ async def _execute_in_context(host: CallHost, call: Call, tool: Tool) -> Any:
         arguments = (call.id, call.args, call.signal, call.update, context)
         if tool.is_async:
             return await step_then_watch(call, tool.execute(*arguments))
-        result = await anyio.to_thread.run_sync(
-            _without_exit, tool.execute, arguments, abandon_on_cancel=True
-        )
+        result = await run_in_thread(tool.execute, *arguments)
         if not inspect.isawaitable(result):
             return result
-        return await step_then_watch(call, _as_coroutine(result))
+        return await step_then_watch(call, as_coroutine(result))
     finally:
         if blocking:
             call.block(-1)
-
-
-def _without_exit(execute: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Run a function in its thread; its GeneratorExit must not look like the end of the loop."""
-    try:
-        return execute(*arguments)
-    except GeneratorExit as error:
-        raise ToolExited(error) from error
-
-
-async def _as_coroutine(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
-
-
-class ToolExited(Exception):  # noqa: N818 - a carrier inside the pipeline
-    """A tool raised GeneratorExit by itself."""
-
-    def __init__(self, reason: GeneratorExit) -> None:
-        self.reason = reason
-
-
-async def step_then_watch(call: Call, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Await a coroutine; the call is watched from the first time that it has to wait.
-
-    Most quick tools never wait, and to watch costs as much as all the rest of a quick call.
-    """
-    try:
-        first = coroutine.send(None)
-    except StopIteration as finished:
-        return finished.value
-    except GeneratorExit as error:
-        raise ToolExited(error) from error
-    return await watch_and_resume(call, coroutine, first)
-
-
-@types.coroutine
-def watch_and_resume(
-    call: Call, coroutine: Coroutine[Any, Any, Any], waiting: Any
-) -> Generator[Any, Any, Any]:
-    """Await the rest of a coroutine that has just asked to wait.
-
-    Step by step instead of by ``await``, to tell a tool's own GeneratorExit from the end of the
-    loop, and to leave a tool behind that swallows one cancellation after the other.
-    """
-    call.watch()
-    while True:
-        thrown: BaseException | None = None
-        try:
-            yield waiting
-        except GeneratorExit:
-            coroutine.close()
-            raise
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                call.last_cancellation = error
-                if call.is_out_of_patience:
-                    _leave_behind(coroutine)
-                    raise
-            thrown = error
-        try:
-            waiting = coroutine.send(None) if thrown is None else coroutine.throw(thrown)
-        except StopIteration as finished:
-            return finished.value
-        except GeneratorExit as error:
-            raise ToolExited(error) from error
-
-
-def _leave_behind(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Close a coroutine that does not end; what it raises at last counts no more."""
-    with contextlib.suppress(BaseException):
-        coroutine.close()
 
 
 RESULT_KEYS = frozenset(

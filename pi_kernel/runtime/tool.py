@@ -70,6 +70,8 @@ class CallHost(Protocol):
 
     def to_result(self, value: Any) -> ToolResult:
         """Convert what a tool returned."""
+        ...
 
     def bound(self, call: Call, result: ToolResult) -> ToolResult:
         """Cut a result that is too long for a model."""
+        ...

@@ -94,6 +94,13 @@ _ACCENT_WEIGHTS = {mark: chr(weight) for weight, mark in enumerate(_ACCENTS, 2)}
 _LAST_ACCENT = chr(len(_ACCENTS) + 2)
 _PLAIN, _VARIANT = "\x01", "\x02"
 
+_SEPARATOR = "\0"
+"""Comes before every weight: joined levels sort as a tuple of them would."""
+_ASCII_ORDER = bytes(ord(char) for char in _ORDER if char.isascii())
+_ASCII_RANKS = bytes.maketrans(_ASCII_ORDER, bytes(range(1, len(_ASCII_ORDER) + 1)))
+"""For `bytes.translate`: the order of the weights, for names that are all ASCII."""
+_ASCII_IGNORED = bytes(code for code in range(1, 128) if code not in _ASCII_ORDER)
+
 Levels = tuple[str, str, str]
 
 
@@ -107,17 +114,24 @@ def sort_names(names: Iterable[str]) -> list[str]:
         >>> sort_names(["b", "a10", "_x", "Ä", "a2", "10", "2"])
         ['_x', '10', '2', 'Ä', 'a10', 'a2', 'b']
     """
-    return sorted(names, key=_sort_key)
+    ordered = sorted(names)
+    text = _SEPARATOR.join(ordered)
+    if text.isascii() and text.count(_SEPARATOR) == len(ordered) - 1:
+        # All at once, in bytes: a key made by a call for each would cost more than the sorting.
+        ranks = text.lower().encode().translate(_ASCII_RANKS, _ASCII_IGNORED)
+        keys = dict(zip(ordered, ranks.split(_SEPARATOR.encode()), strict=True))
+        return sorted(ordered, key=keys.__getitem__)
+    return sorted(ordered, key=_sort_key)
 
 
-def _sort_key(name: str) -> tuple[str, str, str, str]:
+def _sort_key(name: str) -> str:
     lowered = name.lower()
     if lowered.isascii():
         # Without accents and variants a name is never behind another one with the same letters.
-        return lowered.translate(_ASCII_WEIGHTS), "", "", name
+        return lowered.translate(_ASCII_WEIGHTS)
     levels = [_levels(char) for char in unicodedata.normalize("NFC", lowered)]
-    letters, accents, variants = ("".join(level) for level in zip(*levels, strict=True))
-    return letters, accents, variants, name
+    joined = _SEPARATOR.join("".join(level) for level in zip(*levels, strict=True))
+    return joined.rstrip(_SEPARATOR)
 
 
 @cache

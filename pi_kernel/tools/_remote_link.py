@@ -26,6 +26,10 @@ from pi_kernel.tools._remote_program import INTERPRETER_OPTIONS, MINIMUM_PYTHON,
 
 __all__ = ("Connection", "PendingCall")
 
+OnPart = Callable[["PendingCall", bytes], object]
+"""Takes the bytes that come back, in the reading thread; must call ``acknowledge`` for each part,
+now or later, or the far end stops sending."""
+
 START_SECONDS = 30.0
 """How long the interpreter may take to answer; ssh included."""
 CLOSE_SECONDS = 3.0
@@ -39,9 +43,7 @@ PROMPT = ">>> "
 class PendingCall:
     """A call that was sent, or will be; its future gets what the far end answers."""
 
-    def __init__(
-        self, connection: Connection, call_id: int, on_part: Callable[[bytes], object] | None
-    ) -> None:
+    def __init__(self, connection: Connection, call_id: int, on_part: OnPart | None) -> None:
         self.future: Future[Any] = Future()
         self.id = call_id
         self._connection = connection
@@ -55,7 +57,7 @@ class PendingCall:
         """Hand data over to whoever made the call."""
         try:
             if self._on_part is not None:
-                self._on_part(data)
+                self._on_part(self, data)
         except Exception as error:  # noqa: BLE001 - the caller's own; it gets it back
             self.fail(error)
             self.stop()
@@ -92,6 +94,8 @@ class Connection:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closing = False
         self._is_late = False
+        self._is_written_to = False
+        """Whether a thread writes, which also closes the child's input."""
         self._ended = threading.Event()
         self._failure: str | None = None
         self._errors = bytearray()
@@ -110,7 +114,7 @@ class Connection:
         operation: str,
         *arguments: object,
         data: bytes = b"",
-        on_part: Callable[[bytes], object] | None = None,
+        on_part: OnPart | None = None,
     ) -> PendingCall:
         """Begin a call.
 
@@ -118,27 +122,27 @@ class Connection:
             operation: Its name there.
             arguments: JSON values.
             data: Bytes that belong to it.
-            on_part: Takes the bytes that come back, in the reading thread; has to call
-                ``acknowledge`` for each part.
+            on_part: Takes the bytes that come back.
         """
         with self._lock:
             self._call_count += 1
             pending = PendingCall(self, self._call_count, on_part)
             if self._failure is None:
                 self._calls[pending.id] = pending
-                self._outbox.put(pending.id, _frames(pending.id, operation, arguments, data))
+                self._outbox.put(pending.id, _Upload(pending.id, operation, arguments, data))
                 return pending
         pending.fail(PiKernelError(self._failure))
         return pending
 
     def stop(self, pending: PendingCall) -> None:
-        """Have a call given up there; a call of which nothing was sent yet is dropped."""
-        if self._outbox.drop(pending.id):
+        """Have a call given up there; one that was not sent as a whole yet ends at once."""
+        rest = self._outbox.drop(pending.id)
+        if rest is None or rest.is_begun:
             self.send_control({"id": pending.id, "stop": True})
-        else:
+        if rest is not None:
             with self._lock:
                 self._calls.pop(pending.id, None)
-            pending.future.cancel()
+            pending.fail(PiKernelError("stopped"))
 
     def send_control(self, message: dict[str, Any]) -> None:
         """Send a message ahead of all data."""
@@ -172,8 +176,12 @@ class Connection:
             self._greet(process, output)
             while (frame := read_frame(output)) is not None:
                 self._take(*frame)
-        except (FrameError, OSError, PiKernelError) as error:
+        except FrameError as error:
+            reason = f"{self._shown}: something else writes to its output: {error}"
+        except PiKernelError as error:
             reason = str(error)
+        except OSError:
+            reason = ""  # it reads no more; how it ended says more than that
         finally:
             self._outbox.close()
             status = "" if process is None else self._end_of(process)
@@ -216,6 +224,7 @@ class Connection:
         if hello is None:
             raise PiKernelError("")
         self.facts.set_result(hello[0]["hello"])
+        self._is_written_to = True
         writer = threading.Thread(target=self._write_all, args=(process.stdin,), daemon=True)
         writer.start()
 
@@ -270,7 +279,7 @@ class Connection:
 
     def _end_of(self, process: subprocess.Popen[bytes]) -> str:
         """See to it that the child has ended, and return in words how."""
-        if process.stdin is not None:
+        if process.stdin is not None and not self._is_written_to:
             with contextlib.suppress(OSError):
                 process.stdin.close()
         try:
@@ -308,15 +317,13 @@ class _Outbox:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._control: deque[bytes] = deque()
-        self._calls: OrderedDict[int, Iterator[bytes]] = OrderedDict()
-        self._begun: set[int] = set()
-        """Those of ``_calls`` of which something was written."""
+        self._calls: OrderedDict[int, _Upload] = OrderedDict()
         self._is_closed = False
 
-    def put(self, call_id: int, frames: Iterator[bytes]) -> None:
+    def put(self, call_id: int, upload: _Upload) -> None:
         """Add the frames of a call."""
         with self._changed:
-            self._calls[call_id] = frames
+            self._calls[call_id] = upload
             self._changed.notify()
 
     def put_control(self, frame: bytes) -> None:
@@ -325,14 +332,10 @@ class _Outbox:
             self._control.append(frame)
             self._changed.notify()
 
-    def drop(self, call_id: int) -> bool:
-        """Take back what is left of a call; whether something of it was written already."""
+    def drop(self, call_id: int) -> _Upload | None:
+        """Take back and return what is left of a call; None when all of it was written."""
         with self._changed:
-            if self._calls.pop(call_id, None) is None:
-                return True
-            is_begun = call_id in self._begun
-            self._begun.discard(call_id)
-            return is_begun
+            return self._calls.pop(call_id, None)
 
     def close(self) -> None:
         """Write no more."""
@@ -349,28 +352,38 @@ class _Outbox:
                 if self._is_closed:
                     return
                 frame = self._control.popleft() if self._control else self._next_of_calls()
-            if frame is not None:
-                yield frame
+            yield frame
 
-    def _next_of_calls(self) -> bytes | None:
-        call_id, frames = self._calls.popitem(last=False)
-        frame = next(frames, None)
-        if frame is None:
-            self._begun.discard(call_id)
-        else:
-            self._begun.add(call_id)
-            self._calls[call_id] = frames
+    def _next_of_calls(self) -> bytes:
+        call_id, upload = self._calls.popitem(last=False)
+        frame = upload.next_frame()
+        if not upload.is_complete:
+            self._calls[call_id] = upload
         return frame
 
 
-def _frames(
-    call_id: int, operation: str, arguments: Sequence[object], data: bytes
-) -> Iterator[bytes]:
-    first = {"id": call_id, "op": operation, "args": arguments, "size": len(data)}
-    yield pack_frame(first)
-    whole = memoryview(data)
-    for start in range(0, len(data), PART_BYTES):
-        yield pack_frame({"id": call_id}, whole[start : start + PART_BYTES])
+class _Upload:
+    """What one call sends: a frame that begins it, and then its data."""
+
+    def __init__(
+        self, call_id: int, operation: str, arguments: Sequence[object], data: bytes
+    ) -> None:
+        self._head = {"id": call_id, "op": operation, "args": arguments, "size": len(data)}
+        self._data = memoryview(data)
+        self.is_begun = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to send."""
+        return self.is_begun and not self._data
+
+    def next_frame(self) -> bytes:
+        """Return what comes next; there is something left."""
+        if not self.is_begun:
+            self.is_begun = True
+            return pack_frame(self._head)
+        part, self._data = self._data[:PART_BYTES], self._data[PART_BYTES:]
+        return pack_frame({"id": self._head["id"]}, part)
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:

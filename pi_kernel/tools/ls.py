@@ -8,6 +8,7 @@ import math
 import os
 import stat
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pi_kernel.protocol.json import well_formed
@@ -31,6 +32,7 @@ from pi_kernel.tools._truncate import (
 __all__ = ("create",)
 
 DEFAULT_ENTRY_LIMIT = 500
+ENTRIES_PER_CHECK = 256
 
 DESCRIPTION = (
     "List a directory, dotfiles included, sorted by name; directories end in /. Cut after"
@@ -119,17 +121,18 @@ def _list_local(path: str, limit: int, check_stop: StopCheck) -> _Listing:
     entries: dict[str, os.DirEntry[str]] = {}
     try:
         with os.scandir(path) as found:
-            for entry in found:
-                entries[entry.name] = entry
+            while block := list(islice(found, ENTRIES_PER_CHECK)):
+                entries.update((entry.name, entry) for entry in block)
                 check_stop()
     except OSError as error:
         raise OSError(f"Cannot read directory: {node_message(error, 'scandir', path)}") from error
 
     rows: list[str] = []
-    for name in sort_names(entries):
+    for number, name in enumerate(sort_names(entries)):
         if len(rows) >= limit:
             return _Listing(rows, is_cut=True)
-        check_stop()
+        if number % ENTRIES_PER_CHECK == 0:
+            check_stop()
         suffix = _suffix(entries[name])
         if suffix is not None:
             rows.append(name + suffix)

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from pi_kernel.protocol.calls import MAX_ERROR_CHARS, CallStatus, Origin
 from pi_kernel.protocol.content import ImageContent, TextContent
 from pi_kernel.protocol.json import JsonObject, compact_json, to_wire_value
-from pi_kernel.protocol.results import text_of
+from pi_kernel.protocol.results import ToolResult, text_of
 from pi_kernel.protocol.usage import Usage, add_usage
 from pi_kernel.runtime.call import Call
 
@@ -47,7 +47,6 @@ class CallRecord:
     duration_ms: float | None = None
     total_ms: float | None = None
     content: list[TextContent | ImageContent] = field(default_factory=list)
-    structured: Any = None
     details: Any = None
     usage: Usage | None = None
     usage_total: Usage | None = None
@@ -60,6 +59,13 @@ class CallRecord:
     session_id: str | None = None
     turn_id: str | None = None
     turn_index: int | None = None
+    result: ToolResult | None = field(default=None, repr=False, compare=False)
+    """What the call gave, for `structured`; no part of the wire."""
+
+    @property
+    def structured(self) -> Any:
+        """The JSON value for programs; made when it is asked for, because tables can be large."""
+        return None if self.result is None else self.result.structured_content
 
     @property
     def text(self) -> str:
@@ -69,14 +75,19 @@ class CallRecord:
     def to_wire(self) -> JsonObject:
         """Return plain JSON with camelCase keys; absent fields have no key."""
         wire: JsonObject = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
+        for name in _WIRE_NAMES:
+            value = getattr(self, name)
             if isinstance(value, datetime):
                 text = value.isoformat(timespec="milliseconds")
-                wire[to_camel(item.name)] = text.replace("+00:00", "Z")
+                wire[to_camel(name)] = text.replace("+00:00", "Z")
             elif value is not None:
-                wire[to_camel(item.name)] = to_wire_value(value)
+                wire[to_camel(name)] = to_wire_value(value)
         return wire
+
+
+_WIRE_NAMES = tuple(
+    "structured" if item.name == "result" else item.name for item in fields(CallRecord)
+)
 
 
 def parent_of(call: Call) -> Call | None:
@@ -128,7 +139,6 @@ def record_of(call: Call, below: list[Call]) -> CallRecord:
         duration_ms=call.duration_ms,
         total_ms=call.total_ms if finished else None,
         content=result.content if result is not None else [],
-        structured=result.structured_content if result is not None else None,
         details=result.details if result is not None else None,
         usage=usage,
         usage_total=total,
@@ -141,6 +151,7 @@ def record_of(call: Call, below: list[Call]) -> CallRecord:
         session_id=call.host.session_id,
         turn_id=call.root.turn_id,
         turn_index=call.root.turn_index,
+        result=result,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -27,14 +28,18 @@ class Run:
     """How far memory rose above what the process had before the work."""
 
 
-def run_in_child(work: str, sample: Path, *, small: Path) -> Run:
+def run_in_child(
+    work: str, sample: Path, *, small: Path, temporary_folder: Path | None = None
+) -> Run:
     """Do a piece of work in a new process: on the small sample first, so that all is imported."""
+    folder = {} if temporary_folder is None else {"TMPDIR": str(temporary_folder)}
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-m", __name__, work, str(sample), str(small)],
         capture_output=True,
         text=True,
         check=True,
         cwd=Path(__file__).parents[2],
+        env=os.environ | folder,
     )
     return Run(**json.loads(done.stdout))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ TREE_WORDS = 8
 RARE_EVERY = 2_000
 ENTRIES = 100_000
 RANDOM_SEED = 4
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - only looked at
 
 RARE, COMMON = "needle_in_a_haystack", "handle"
 WORDS = (
@@ -32,6 +34,15 @@ UNITS = {
     "UTF-8": "größe straße über naïve café, 日本語テキスト, 👋 and so on\n".encode(),
     "Latin-1": "größe straße über naïve café, und so weiter\n".encode("latin-1"),
 }
+
+
+def memory_folder() -> Path | None:
+    """Return a folder in memory with room for an output; None where there is none."""
+    try:
+        is_large = shutil.disk_usage(MEMORY_FOLDER).free > 4 * OUTPUT_BYTES
+    except OSError:
+        return None
+    return MEMORY_FOLDER if is_large else None
 
 
 def make_outputs(folder: Path) -> dict[str, Path]:

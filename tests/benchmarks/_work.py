@@ -59,7 +59,7 @@ def bash_by_hand(path: str) -> float:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+    assert process.stdout is not None
     output = process.stdout.fileno()
     if sys.platform == "linux":
         import fcntl  # noqa: PLC0415 - not on every system

@@ -50,11 +50,16 @@ def figures(repetitions: int) -> list[Figure]:
 
 
 def _bash(folder: Path, repetitions: int) -> list[Figure]:
-    small = _samples.make_small_output(folder)
+    # What is printed is saved in memory where possible: how busy a disk is does not matter here.
+    run = functools.partial(
+        run_in_child,
+        small=_samples.make_small_output(folder),
+        temporary_folder=_samples.memory_folder(),
+    )
     found: list[Figure] = []
     for kind, path in _samples.make_outputs(folder).items():
-        ours = functools.partial(run_in_child, "bash", path, small=small)
-        by_hand = functools.partial(run_in_child, "bash_by_hand", path, small=small)
+        ours = functools.partial(run, "bash", path)
+        by_hand = functools.partial(run, "bash_by_hand", path)
         found += _in_children(
             f"bash, 256 MiB of {kind}", ours, by_hand, limit=1 / BASH_SPEED, times=repetitions
         )

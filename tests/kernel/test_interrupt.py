@@ -13,7 +13,7 @@ pytestmark = pytest.mark.kernel
 
 SHOWN = "KeyboardInterrupt: the cell was interrupted"
 PROMPT_SECONDS = 0.3
-COMMAND = "echo started; sleep 300"
+COMMAND = "sleep 300 & echo started; wait"
 
 SETUP = f"""
 COMMAND = {COMMAND!r}

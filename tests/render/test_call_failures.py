@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from pi_kernel import Block, ToolAborted, ToolSession, ToolTimeout, tool
 from pi_kernel.protocol.results import ToolResult
 from tests.render.reading import (
@@ -12,15 +10,6 @@ from tests.render.reading import (
     seen,
     tool_of,
 )
-
-MONO = "font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/app.py").write_text("import os\n\n\ndef f():\n    return 1  # one\n")
-    return tmp_path
 
 
 def test_a_missing_file_is_told_in_our_words_above_the_models(folder: Path) -> None:

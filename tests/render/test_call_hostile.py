@@ -18,9 +18,6 @@ from tests.render.reading import (
     text_in,
 )
 
-MONO = "font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px"
-
-
 HOSTILE = (
     "<script>alert(1)</script></pre></details><img src=x onerror=alert(1)>&lt;&amp;\"'"
     "\u202eevil\u202c\u200b\x00\x1b[31m\x1b]8;;javascript:x\x07\ud800]]>-->"

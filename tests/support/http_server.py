@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -50,20 +51,24 @@ class HttpServer:
 
     Args:
         answers: By path, without query; other paths are not found.
+        tls: The certificate to serve with; None: without TLS.
     """
 
-    def __init__(self, answers: Mapping[str, Answer] | None = None) -> None:
+    def __init__(
+        self, answers: Mapping[str, Answer] | None = None, *, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.answers = dict(answers or {})
         self.requests: list[HttpRequest] = []
         self.hung_up = anyio.Event()
         """Set when a client closed its connection before the answer was complete."""
         self.n_sent_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._tls = tls
         self._server: asyncio.Server | None = None
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         """Return the URL of a path."""
-        return f"http://{host}:{self.port}{path}"
+        return f"{'https' if self._tls else 'http'}://{host}:{self.port}{path}"
 
     @property
     def port(self) -> int:
@@ -73,7 +78,7 @@ class HttpServer:
         return port
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0, ssl=self._tls)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -302,3 +302,13 @@ def test_the_definition_tells_what_the_tool_does() -> None:
     assert [tool.activity({}), tool.activity({"path": "src"})] == ["Listing .", "Listing src"]
     for fact in ("500 entries", "50KB", "dotfiles", "/"):
         assert fact in tool.description
+
+
+@given(
+    names=st.lists(st.text(st.characters(max_codepoint=127, exclude_characters="\0/"), min_size=1)),
+    other=st.sampled_from(["é", "\u200b", "漢", "a\u0301"]),
+)
+def test_plain_names_sort_alone_as_they_do_beside_others(names: list[str], other: str) -> None:
+    together = sort_names([*names, other])
+    together.remove(other)
+    assert sort_names(names) == together

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from pi_kernel.errors import PiKernelError, ToolTimeout
+from pi_kernel.protocol.json import well_formed
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ToolAnnotations
 from pi_kernel.registry.definition import OnUpdate, ToolDefinition
@@ -138,7 +139,7 @@ def create(  # noqa: PLR0913 - the tool's options
             transport=transport,
             max_redirects=max_redirects,
         )
-        url: str = params["url"]
+        url = well_formed(params["url"])
         max_chars: int = params.get("max_length", DEFAULT_MAX_CHARS)
 
         def choose_limit(content_type: str) -> int:

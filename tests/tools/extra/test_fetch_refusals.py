@@ -3,24 +3,80 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pi_kernel import ToolAborted, ToolDefinition
+from pi_kernel import PiKernelError, ToolAborted, ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.tools import create_tool_definition
+from pi_kernel.tools.extra import _client
 from pi_kernel.tools.extra._client import PinnedTransport
 from tests.support.http_server import Answer, HttpRequest, HttpServer, head, redirect, response
 from tests.tools.extra.running import failure, run, text
 
 LIMIT_SECONDS = 10
+SITE_PEM = Path(__file__).with_name("site.pem")
+"""A certificate for site.example and its key, made for this test; it ends in 2126."""
 
 
 def fetch_tool(**options: Any) -> ToolDefinition:
     return create_tool_definition("fetch_url", **options)
+
+
+def outcome_of(tool: ToolDefinition, url: str) -> str:
+    """Return the text or the error of one call; both can be sent, and an error is one line."""
+    try:
+        result = anyio.run(text, tool, {"url": url})
+    except PiKernelError as error:
+        result = str(error)
+        assert "\n" not in result
+    assert result.encode()
+    return result
+
+
+ODD_CHARACTERS = "a.-_%[]:@\\/0123456789x?#\ud800é。\u200b \n"
+
+
+@given(
+    st.sampled_from(["", "http://", "https://", "http:", "HTTP://a/", "http://a?"]),
+    st.text(max_size=20) | st.text(alphabet=ODD_CHARACTERS, max_size=20),
+)
+def test_any_text_is_fetched_or_refused_in_one_line(start: str, rest: str) -> None:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, text="here"))
+    outcome_of(fetch_tool(transport=transport), start + rest)
+
+
+@given(
+    st.sampled_from([200, 204, 301, 302, 404, 599]),
+    st.fixed_dictionaries(
+        {
+            b"Content-Type": st.binary(max_size=60) | st.just(b"text/html; charset=\xff"),
+            b"Content-Encoding": st.binary(max_size=9) | st.sampled_from([b"gzip", b"deflate"]),
+            b"Location": st.binary(max_size=60),
+        }
+    ),
+    st.binary(max_size=100),
+)
+def test_any_answer_is_shown_or_refused_in_one_line(
+    status: int, headers: dict[bytes, bytes], body: bytes
+) -> None:
+    class Stream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield body
+
+    def answer(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(status, headers=list(headers.items()), stream=Stream())
+
+    outcome_of(fetch_tool(transport=httpx2.MockTransport(answer)), "http://a.example/")
 
 
 class Names:
@@ -235,6 +291,22 @@ async def test_a_redirect_to_an_invalid_url_is_an_error() -> None:
     assert message.endswith(": it redirects to an invalid URL")
 
 
+async def test_a_redirect_to_an_endless_url_is_an_error() -> None:
+    async with HttpServer({"/": redirect("/" + "x" * 9000)}) as server:
+        message = await failure(fetch_tool(allow_private=True), {"url": server.url()})
+    assert message.endswith(": the URL is longer than 8192 characters")
+
+
+async def test_a_host_that_takes_no_connection_in_time_is_an_error() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectTimeout("", request=request)
+
+    tool = fetch_tool(transport=httpx2.MockTransport(answer))
+    assert await failure(tool, {"url": "http://a.example/"}) == (
+        "Could not fetch http://a.example/: no connection within 10 seconds"
+    )
+
+
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
     async with HttpServer({"/": response("here")}) as server:
         # Nobody listens on 127.0.0.9.
@@ -243,6 +315,29 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
         tool = fetch_tool(allow_private=True, resolver=Names(("127.0.0.9", "127.0.0.8")))
         message = await failure(tool, {"url": server.url(host="site.example")})
     assert message.endswith(": Connection refused")
+
+
+@pytest.fixture
+def site_tls(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+    """Return a server's TLS with a certificate for site.example that clients trust."""
+    monkeypatch.setenv("SSL_CERT_FILE", os.fspath(SITE_PEM))
+    _client._tls_context.cache_clear()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(SITE_PEM)
+    yield context
+    _client._tls_context.cache_clear()
+
+
+async def test_the_certificate_must_be_for_the_name(site_tls: ssl.SSLContext) -> None:
+    tool = fetch_tool(allow_private=True, resolver=Names(("127.0.0.1",)))
+    async with HttpServer({"/": response("here")}, tls=site_tls) as server:
+        assert await text(tool, {"url": server.url(host="site.example")}) == "here"
+        (request,) = server.requests
+        assert request.headers["host"] == f"site.example:{server.port}"
+        for host in ("other.example", "127.0.0.1"):
+            message = await failure(tool, {"url": server.url(host=host)})
+            assert "CERTIFICATE_VERIFY_FAILED" in message
+        assert len(server.requests) == 1
 
 
 async def test_tls_is_asked_for_the_name_and_not_for_the_address() -> None:

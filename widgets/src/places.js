@@ -1,0 +1,139 @@
+// Where views stand. A notebook's output holds the static form inside an element whose class names
+// its widget; while the kernel lives, the view stands in front of it. What is saved is the static
+// form alone, and when an output is drawn again the view moves to the new element with its state.
+
+import { h, setAttribute } from "./dom.js";
+import { STYLES } from "./styles.js";
+
+/**
+ * @typedef {Object} View One view of a widget.
+ * @property {HTMLElement} el
+ * @property {() => void} update Show the store as it is now.
+ * @property {() => void} close
+ */
+
+/** @type {CSSStyleSheet | undefined} */
+let sheet;
+
+/** A host that keeps our styles in and the page's out. @param {HTMLElement} inner */
+function hostOf(inner) {
+  sheet ??= new CSSStyleSheet();
+  if (!sheet.cssRules.length && STYLES) sheet.replaceSync(STYLES);
+  const host = h("div", { class: "pi-host" });
+  const shadow = host.attachShadow({ mode: "open" });
+  shadow.adoptedStyleSheets = [sheet];
+  const root = h("div", { class: "pi" }, inner);
+  shadow.append(root);
+  shadow.addEventListener("focusin", (event) => suppress(host, event.target));
+  shadow.addEventListener("focusout", () => suppress(host, null));
+  return { host, root };
+}
+
+/** Keys in a text field are the field's, not the notebook's commands. @param {HTMLElement} host @param {EventTarget | null} target */
+function suppress(host, target) {
+  const isField = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+  setAttribute(host, "data-lm-suppress-shortcuts", isField ? "true" : null);
+}
+
+export class Slot {
+  /** @param {View} view */
+  constructor(view) {
+    this.view = view;
+    const { host, root } = hostOf(view.el);
+    this.host = host;
+    this.root = root;
+    this.stopTheme = followTheme(root);
+  }
+
+  close() {
+    this.stopTheme();
+    this.view.close();
+    this.host.remove();
+  }
+}
+
+export class Places {
+  /** @type {Slot[]} */
+  slots = [];
+
+  /** @param {string} name The class of the elements. @param {() => View} make */
+  constructor(name, make) {
+    this.make = make;
+    this.found = document.getElementsByClassName(name);
+    this.observer = new MutationObserver(() => this.scan());
+    this.observer.observe(document.body, { childList: true, subtree: true });
+    this.scan();
+  }
+
+  scan() {
+    for (const place of this.found) {
+      if (this.slots.some((slot) => slot.host.parentElement === place)) continue;
+      const slot = this.slots.find((one) => !one.host.isConnected) ?? this.#add();
+      for (const child of place.children) setHidden(child, true);
+      place.prepend(slot.host);
+      slot.view.update();
+    }
+  }
+
+  #add() {
+    const slot = new Slot(this.make());
+    this.slots.push(slot);
+    return slot;
+  }
+
+  update() {
+    for (const slot of this.slots) slot.view.update();
+  }
+
+  close() {
+    this.observer.disconnect();
+    for (const place of this.found) for (const child of place.children) setHidden(child, false);
+    for (const slot of this.slots) slot.close();
+    this.slots = [];
+  }
+}
+
+/** @param {Element} element @param {boolean} isHidden */
+function setHidden(element, isHidden) {
+  if (element instanceof HTMLElement) element.style.display = isHidden ? "none" : "";
+}
+
+const DARK_BELOW = 0.4;
+const SETTLE_MS = 300;
+
+/** Set the theme from the luminance of the ground, now and when the page changes. @param {HTMLElement} root */
+export function followTheme(root) {
+  const probe = h("span", { class: "sr", style: { color: "var(--pi-bg)" } });
+  root.append(probe);
+  const set = () => {
+    if (!root.isConnected) return;
+    const isDark = luminance(getComputedStyle(probe).color) < DARK_BELOW;
+    setAttribute(root, "data-pi-theme", isDark ? "dark" : "light");
+  };
+  /** @type {ReturnType<typeof setTimeout>} */
+  let timer;
+  const soon = () => {
+    set();
+    clearTimeout(timer);
+    timer = setTimeout(set, SETTLE_MS);
+  };
+  const observer = new MutationObserver(soon);
+  for (const element of [document.documentElement, document.body])
+    observer.observe(element, { attributes: true });
+  requestAnimationFrame(soon);
+  return () => {
+    clearTimeout(timer);
+    observer.disconnect();
+  };
+}
+
+/** Of a computed colour. @param {string} colour */
+export function luminance(colour) {
+  const numbers = (colour.match(/[\d.]+/g) ?? ["255", "255", "255"]).map(Number);
+  const scale = colour.startsWith("color(") ? 1 : 255;
+  const [red, green, blue] = numbers.slice(0, 3).map((value) => {
+    const part = value / scale;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
