@@ -7,26 +7,55 @@ how they ended.
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TID251 - only where it lies is asked
 import os
+import sysconfig
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.outcome import ToolOutcome
 
 __all__ = ("PiKernelError", "ToolAborted", "ToolCallError", "ToolTimeout")
 
+OUR_FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - texts are compared
+STANDARD_LIBRARY = os.path.dirname(os.path.dirname(asyncio.__file__))  # noqa: PTH120 - as above
+INSTALLED = sysconfig.get_path("purelib")
+SHELLS = (f"{os.sep}IPython{os.sep}", f"{os.sep}ipykernel{os.sep}")
 
-NOT_THE_PERSONS = (
-    os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120 - texts are compared
-    os.path.dirname(asyncio.__file__),  # noqa: PTH120
-)
-"""Folders whose frames are left out of a tool's error."""
+
+def _plain_place(file_name: str, line: int) -> str:
+    return f"{file_name}, line {line}"
 
 
 class PiKernelError(Exception):
     """Something was asked of pi_kernel that it cannot do; the message names the way out."""
+
+    place_of: ClassVar[Callable[[str, int], str]] = staticmethod(_plain_place)
+    """Names a place in code for people; set by whoever can say it better."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: what went wrong, and the person's own lines that led there."""
+        places = []
+        for frame in traceback.extract_tb(self.__traceback__):
+            if _is_a_persons(frame.filename):
+                place = PiKernelError.place_of(frame.filename, frame.lineno or 0)
+                places.append(f"  {place}: {frame.line}" if frame.line else f"  {place}")
+        return [f"{type(self).__name__}: {self}", *self._facts(), *places, *self._hints()]
+
+    def _facts(self) -> list[str]:
+        return []
+
+    def _hints(self) -> list[str]:
+        return []
+
+
+def _is_a_persons(file_name: str) -> bool:
+    """Whether code is neither ours, nor Python's, nor IPython's."""
+    if file_name.startswith(OUR_FOLDER) or any(shell in file_name for shell in SHELLS):
+        return False
+    return file_name.startswith(INSTALLED) or not file_name.startswith(STANDARD_LIBRARY)
 
 
 class ToolCallError(PiKernelError):
@@ -34,6 +63,9 @@ class ToolCallError(PiKernelError):
 
     ``str(error)`` is exactly the text that a model would read.
     """
+
+    hint_of: ClassVar[Callable[[ToolOutcome], str] | None] = None
+    """Says what a person may do about a failed call; set by the rendering layer."""
 
     def __init__(
         self,
@@ -48,19 +80,17 @@ class ToolCallError(PiKernelError):
         self.tool_call_id = tool_call_id
         self.outcome = outcome
 
-    def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: which call failed, and the person's own lines that made it."""
-        lines = [f"{type(self).__name__}: {self}"]
-        if self.tool_call_id is not None:
-            status = f" ({self.outcome.status})" if self.outcome is not None else ""
-            lines.append(f"  in the call {self.tool_call_id} of {self.tool_name}{status}")
-        for frame in traceback.extract_tb(self.__traceback__):
-            is_ours = frame.filename.startswith(NOT_THE_PERSONS)
-            if not is_ours and f"{os.sep}IPython{os.sep}" not in frame.filename:
-                is_cell = "ipykernel_" in frame.filename or frame.filename.startswith("<ipython")
-                where = "cell" if is_cell else frame.filename
-                lines.append(f"  {where}, line {frame.lineno}: {frame.line}")
-        return lines
+    def _facts(self) -> list[str]:
+        if self.tool_call_id is None:
+            return []
+        status = f" ({self.outcome.status})" if self.outcome is not None else ""
+        return [f"  in the call {self.tool_call_id} of {self.tool_name}{status}"]
+
+    def _hints(self) -> list[str]:
+        if self.outcome is None or ToolCallError.hint_of is None:
+            return []
+        hint = ToolCallError.hint_of(self.outcome)
+        return [f"  {hint}"] if hint else []
 
 
 class ToolTimeout(PiKernelError):  # noqa: N818 - the name is the API's

@@ -52,9 +52,11 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests whose `needs(...)` are missing here."""
+    """Skip tests whose `needs(...)` are missing here; keep kernels and browsers on one worker."""
     there: dict[str, bool] = {}
     for item in items:
+        if item.get_closest_marker("kernel") or item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("kernels"))
         for marker in item.iter_markers("needs"):
             for name in marker.args:
                 if not there.setdefault(name, is_there(name)):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pi_kernel.errors import PiKernelError
-from pi_kernel.notebook.cells import CellRecord
+from pi_kernel.notebook.cells import Cell, CellRecord
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ModelInfo
 from pi_kernel.registry.decorator import tool as make_tool
@@ -118,8 +118,12 @@ class NotebookContext:
         return ToolOutcome(last).take_record() if last is not None else None
 
     def cell(self, n: int | None = None) -> CellRecord:
-        """Return what a cell's calls came to: the running or last cell, or cell ``[n]``."""
-        _ = self.session
+        """Return what a cell's calls came to: this cell, else the last one, or cell ``[n]``."""
+        caller = self._caller
+        while isinstance(caller, Call):
+            caller = caller.caller
+        if n is None and isinstance(caller, Cell) and caller.status == "running":
+            return caller.record()
         return self._extension.cells.get(n).record()
 
     @property

@@ -20,10 +20,17 @@ from pi_kernel.notebook.ctx import NotebookContext
 from pi_kernel.notebook.interrupt import InterruptHandler
 from pi_kernel.notebook.interrupted_errors import InterruptedErrors
 from pi_kernel.notebook.magics import MAGIC_NAMES, PiMagics
-from pi_kernel.notebook.shell import cell_task, execution_count, front_end_cell_id, is_in_cell
+from pi_kernel.notebook.shell import (
+    cell_numbers,
+    cell_task,
+    execution_count,
+    front_end_cell_id,
+    is_in_cell,
+)
 from pi_kernel.notebook.status_line import StatusLine
 from pi_kernel.notebook.timed import Stopwatch, TimedCells
 from pi_kernel.registry.namespace import ToolsNamespace
+from pi_kernel.render.places import use_cell_numbers
 from pi_kernel.runtime.call import Caller, current_caller
 from pi_kernel.sessions.session import ToolSession
 
@@ -86,6 +93,7 @@ class Extension:
             self.shell.events.register(event, hook)
         self.shell.register_magics(PiMagics(self.shell, self))
         self._timed.attach()
+        use_cell_numbers(cell_numbers(self.shell))
         pi_kernel.ctx = self.ctx  # type: ignore[attr-defined]  # the way in when ctx is taken
         if is_in_cell():
             self.cells.show(self._begin().cell)
@@ -114,6 +122,7 @@ class Extension:
         for name in MAGIC_NAMES:
             self.shell.magics_manager.magics["line"].pop(name, None)
         self._timed.detach()
+        use_cell_numbers(None)
         self.shell.drop_by_id(self._names)
         if getattr(pi_kernel, "ctx", None) is self.ctx:
             del pi_kernel.ctx

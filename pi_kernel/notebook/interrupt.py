@@ -12,6 +12,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from types import FrameType
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from pi_kernel.runtime.call import current_caller
 
 __all__ = ("CallbackInterrupted", "InterruptHandler")
 
+WakeUp = Callable[[asyncio.Future[Any]], object]
 Place = Literal["cell", "other", "loop"]
 """Whose code a stop meets: the cell's own, somebody else's in a task (such as a tool's), none."""
 
@@ -47,6 +49,8 @@ class InterruptHandler:
         self._on_interrupt = on_interrupt
         self._cell: Cell | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._context: Context | None = None
+        """Of the cell: what its watchers print when they are told belongs to it."""
         self._previous: Any = None
         self._hits = 0
         self._deliver: Callable[[], None] | None = None
@@ -57,6 +61,7 @@ class InterruptHandler:
             return
         self._loop = cell.task.get_loop()
         self._cell, self._hits, self._deliver = cell, 0, None
+        self._context = copy_context()
         cell.on_calls_ended = self._calls_ended
         current = signal.getsignal(signal.SIGINT)
         if current != self._handle:
@@ -91,7 +96,8 @@ class InterruptHandler:
         if must_raise and task is cell.task:
             cell.is_told = True
         # Not call_soon: that does not wake an idle loop.
-        loop.call_soon_threadsafe(self._force if is_forced else self._first, cell)
+        act = self._force if is_forced else self._first
+        loop.call_soon_threadsafe(act, cell, context=self._context)
         if must_raise:
             # What is scheduled is not heard while synchronous code runs.
             raise CallbackInterrupted(INTERRUPTED) if task is None else CellInterrupted
@@ -148,21 +154,19 @@ class InterruptHandler:
             if self._deliver is None:
                 task.cancel()
             return
-        awaited.remove_done_callback(wake_up)
-        self._deliver = deliver = _once(lambda: self._throw(task, wake_up))
+        awaited.remove_done_callback(wake_up[0])
+        self._deliver = deliver = _once(lambda: self._throw(task, *wake_up))
         awaited.add_done_callback(_look_at)
         awaited.add_done_callback(lambda _: deliver())
         awaited.cancel()
 
-    def _throw(
-        self, task: asyncio.Task[Any], wake_up: Callable[[asyncio.Future[Any]], object]
-    ) -> None:
+    def _throw(self, task: asyncio.Task[Any], wake_up: WakeUp, context: Context) -> None:
         """Let a task go on as if what it awaited had raised `CellInterrupted`."""
         self._deliver = None
         loop = task.get_loop()
         failed: asyncio.Future[Any] = loop.create_future()
         failed.set_exception(CellInterrupted())
-        loop.call_soon(wake_up, failed)
+        loop.call_soon(wake_up, failed, context=context)
 
 
 def _look_at(done: asyncio.Future[Any]) -> None:
@@ -173,11 +177,11 @@ def _look_at(done: asyncio.Future[Any]) -> None:
 
 def _wake_up_of(
     task: asyncio.Task[Any], awaited: asyncio.Future[Any] | None
-) -> Callable[[asyncio.Future[Any]], object] | None:
-    """Return the callback by which a future makes a task go on."""
-    for callback, _context in getattr(awaited, "_callbacks", None) or ():
+) -> tuple[WakeUp, Context] | None:
+    """Return the callback by which a future makes a task go on, and the task's context."""
+    for callback, context in getattr(awaited, "_callbacks", None) or ():
         if getattr(callback, "__self__", None) is task:
-            return callback  # type: ignore[no-any-return]  # asyncio's own
+            return callback, context
     return None
 
 

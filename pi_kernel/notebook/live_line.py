@@ -53,8 +53,8 @@ class LiveLine(Protocol):
     def show(self, text: str, markup: str) -> None:
         """Show the line as it is now."""
 
-    def close(self, text: str, markup: str) -> None:
-        """Leave the last state of a line that was shown."""
+    def close(self, text: str, markup: str, *, must_show: bool = False) -> None:
+        """Leave the last state of a line that was shown, or must be."""
 
 
 class NotebookLine:
@@ -75,9 +75,9 @@ class NotebookLine:
         else:
             self._handle.update(bundle, raw=True)
 
-    def close(self, text: str, markup: str) -> None:
+    def close(self, text: str, markup: str, *, must_show: bool = False) -> None:
         """Send the last state."""
-        if self._handle is not None:
+        if self._handle is not None or must_show:
             self.show(text, markup)
 
 
@@ -96,9 +96,9 @@ class TerminalLine:
             sys.stderr.write(ERASE_LINE + text)
             sys.stderr.flush()
 
-    def close(self, text: str, markup: str) -> None:
+    def close(self, text: str, markup: str, *, must_show: bool = False) -> None:
         """Write the last state and end the line."""
-        if self._is_shown:
+        if self._is_shown or must_show:
             self.show(text, markup)
             sys.stderr.write("\n" if self._is_terminal else f"{text}\n")
             sys.stderr.flush()

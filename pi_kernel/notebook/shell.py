@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = ("cell_task", "execution_count", "front_end_cell_id", "is_in_cell")
+__all__ = ("cell_numbers", "cell_task", "execution_count", "front_end_cell_id", "is_in_cell")
 
 RUN_FUNCTION = "run_cell_async"
 SYNC_RUNNER = "_pseudo_sync_runner"
@@ -39,6 +41,17 @@ def execution_count(shell: InteractiveShell) -> int:
     result: Any = frame.f_locals.get("result") if frame is not None else None
     count = getattr(result, "execution_count", None)
     return count if isinstance(count, int) else shell.execution_count
+
+
+def cell_numbers(shell: InteractiveShell) -> Callable[[str], int | None]:
+    """Return what finds the number of the cell whose code IPython compiled under a file name."""
+
+    def number_of(file_name: str) -> int | None:
+        label = shell.compile.format_code_name(file_name)
+        match = re.fullmatch(r"In\[(\d+)\]", label[1]) if label is not None else None
+        return int(match[1]) if match is not None else None
+
+    return number_of
 
 
 def cell_task() -> asyncio.Task[Any] | None:

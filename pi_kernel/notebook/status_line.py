@@ -6,6 +6,8 @@ import contextlib
 
 from pi_kernel.notebook.cells import Cell
 from pi_kernel.notebook.live_line import Ticker, live_line, muted
+from pi_kernel.render._text import cut
+from pi_kernel.render.aborted import aborted_bundle
 from pi_kernel.render.formats import counted, duration
 from pi_kernel.runtime.call import Call
 
@@ -48,23 +50,32 @@ class StatusLine:
             what += f" and {len(running) - MAX_NAMED} more"
         ended = len(calls) - len(running)
         done = f"{ended} done" if ended else ""
+        what = what or ("" if self._note else "Running")
         parts = [self._note, what, done, duration(self._ticker.elapsed_ms)]
-        return "running: " + " · ".join(part for part in parts if part)
+        return " · ".join(part for part in parts if part)
 
     def close(self) -> None:
         """Stop, and leave the summary where the line was shown."""
         self._ticker.stop()
         text = summary(self._cell)
-        self._line.close(text, muted(text))
+        markup = muted(text)
+        partial: dict[str, str] = {}
+        if self._cell.status == "aborted":
+            partial = aborted_bundle(self._cell.recorder.calls)
+        if partial:
+            text += f"\n{partial['text/plain']}"
+            markup += partial["text/html"]
+        self._line.close(text, markup, must_show=bool(partial))
 
 
 def activity_of(call: Call) -> str:
-    """Return what a running call is doing, as its tool says, else the tool's name."""
+    """Return what a running call is doing, as its tool says, else ``Running`` and its name."""
     activity = getattr(call.tool, "activity", None)
     if activity is not None:
         with contextlib.suppress(Exception):  # a text for people must not harm the call
-            return " ".join(str(activity(getattr(call, "args", call.raw))).split())[:MAX_ACTIVITY_CHARS]
-    return call.name
+            said = " ".join(str(activity(getattr(call, "args", call.raw))).split())
+            return cut(said, MAX_ACTIVITY_CHARS)
+    return f"Running {call.name}"
 
 
 def summary(cell: Cell) -> str:
@@ -73,10 +84,13 @@ def summary(cell: Cell) -> str:
     own = [call for call in calls if call.caller is cell]
     made = max(len(own), cell.counter)
     parts = [counted(made, "tool call")] if made else [counted(len(calls), "tool call")]
-    failed = sum(1 for call in own if call.is_error)
+    stopped = sum(1 for call in own if call.status == "aborted")
+    failed = sum(1 for call in own if call.is_error) - stopped
     unfinished = sum(1 for call in own if call.status is None)
     if failed:
         parts.append(f"{failed} failed")
+    if stopped:
+        parts.append(f"{stopped} stopped")
     if unfinished:
         parts.append(f"{unfinished} unfinished")
     if cell.status == "aborted":

@@ -11,7 +11,7 @@ from pi_kernel.protocol.content import ImageContent, TextContent
 from pi_kernel.protocol.json import JsonObject, check_depth, to_wire_value, well_formed
 from pi_kernel.protocol.usage import Usage, as_usage
 
-__all__ = ("ABSENT", "Absent", "ToolResult", "error_result", "text_of")
+__all__ = ("ABSENT", "Absent", "ToolResult", "content_blocks", "error_result", "text_of")
 
 
 class Absent:

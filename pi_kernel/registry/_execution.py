@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import anyio.to_thread
 from pydantic.fields import FieldInfo
 
 from pi_kernel.protocol.results import ToolResult
@@ -16,6 +15,7 @@ from pi_kernel.registry._arguments import Arguments
 from pi_kernel.registry._signature import EMPTY, FunctionShape
 from pi_kernel.registry.definition import Execute
 from pi_kernel.registry.values import to_result
+from pi_kernel.runtime.execution import run_in_thread
 
 __all__ = ("Run", "make_execute", "make_plain", "runs_async", "with_field_defaults")
 
@@ -105,7 +105,7 @@ def make_execute(run: Run) -> Execute:
         ctx: object,
     ) -> ToolResult:
         del tool_call_id, signal, on_update
-        result = await anyio.to_thread.run_sync(work, *bind(params, ctx), abandon_on_cancel=True)
+        result = await run_in_thread(work, *bind(params, ctx))
         if isinstance(result, ToolResult):
             return result
         return to_result(await result, is_bounded=is_bounded)

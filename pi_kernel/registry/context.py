@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.results import ToolResult, error_result
@@ -113,7 +113,7 @@ class ToolContext:
         """The tools that this call may call, looked up at each access."""
         host, call = self._host, self._call
         if host is None or call is None:
-            return ToolsNamespace(no_caller, dict)
+            return ToolsNamespace(lambda: cast("Caller", call), dict)  # no tools: nobody calls
         return ToolsNamespace(lambda: call, lambda: host.registry.callable)
 
     def execute_tool(
@@ -143,11 +143,6 @@ class ToolContext:
 
     def __repr__(self) -> str:
         return f"ToolContext({self.tool_call_id!r})"
-
-
-def no_caller() -> Caller:
-    """Refuse to be a caller."""
-    raise PiKernelError(NO_SESSION)
 
 
 async def _outcome_without_session(context: ToolContext, name: str) -> ToolOutcome:

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._html import Room, div
 from pi_kernel.render._lines import pick_lines, shown_lines
 from pi_kernel.render._sanitize import sanitized

@@ -7,8 +7,8 @@ from typing import Any
 
 from pi_kernel.protocol.results import ABSENT
 from pi_kernel.registry._kinds import kind_of
-from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._html import Body, Room, fold, muted, pre
 from pi_kernel.render._json import compact_value, json_lines, outline
 from pi_kernel.render._lines import MAX_LINE_CHARS, pick_lines

@@ -108,7 +108,9 @@ class _Lines:
             self.is_whole = self.is_whole and not any(text == ELLIPSIS for text, _ in short)
             self.html.append(start + "".join(map(_piece_html, short)) + after)
         elif isinstance(value, _OBJECT):
-            names = (f"<b>{escape_in_pre(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value)
+            names = (
+                f"<b>{escape_in_pre(_write(cut(str(key), MAX_KEY_CHARS)))}</b>: " for key in value
+            )
             named = zip(names, value.values(), strict=False)
             self._group("{}", named, len(value), start=start, after=after, depth=depth)
         elif isinstance(value, _LIST):

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pi_kernel.render._arguments import args_of
 from pi_kernel.render import _style as style
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._html import Body, Room, div, muted, span, utf8_bytes
 from pi_kernel.render._lines import Picked, pick_lines, shown_lines
 from pi_kernel.render._safe_pattern import safe_pattern
@@ -164,6 +164,9 @@ def _marked(text: str, marker: re.Pattern[str] | None) -> str:
     position = 0
     for match, _ in zip(marker.finditer(text), range(MAX_MARKS_IN_LINE), strict=False):
         if match.end() > match.start():
-            parts += (escape_in_pre(text[position : match.start()]), span(style.MARK, escape_in_pre(match[0])))
+            parts += (
+                escape_in_pre(text[position : match.start()]),
+                span(style.MARK, escape_in_pre(match[0])),
+            )
             position = match.end()
     return "".join([*parts, escape_in_pre(text[position:])])

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pi_kernel.render._arguments import args_of
 from pi_kernel.render._ansi import ansi_lines
+from pi_kernel.render._arguments import args_of
 from pi_kernel.render._html import Body, Room, div
 from pi_kernel.render._lines import Picked, pick_lines, shown_lines
 from pi_kernel.render._text import in_one_line

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = (
+    "ARGUMENTS",
     "BAR",
     "CARD",
     "FAINT",
@@ -31,6 +32,8 @@ __all__ = (
 LINE = "1px solid rgba(128,128,128,0.40)"
 FONT = "font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace"
 MONO = f"{FONT};font-size:12px"
+ARGUMENTS = f"{MONO};margin-left:8px"
+"""As far from the tool's name as that is from the word before it."""
 MUTED = "opacity:0.75"
 FAINT = "opacity:0.65"
 CARD = f"border:{LINE};border-radius:6px;margin:0 0 8px 0;line-height:20px;font-size:13px"

@@ -13,13 +13,23 @@ from pi_kernel.render._html import Room, div, muted, pre, span, utf8_bytes
 from pi_kernel.render._json import compact_value
 from pi_kernel.render._lines import pick_lines
 from pi_kernel.render._status import time_of, word_html
-from pi_kernel.render._text import ELLIPSIS, cut, escape, escape_in_pre, in_one_line, line_of, strip_escapes
+from pi_kernel.render._text import (
+    ELLIPSIS,
+    cut,
+    escape,
+    escape_in_pre,
+    in_one_line,
+    line_of,
+    strip_escapes,
+)
 from pi_kernel.render._trace_lines import CallLine, Gap, shown_items, wanted
 from pi_kernel.render.formats import count, counted, duration
 
 __all__ = ("colours_of", "gap_text", "trace_table")
 
 MAX_ROWS_WITH_BARS = 40
+EDGE_PX = 12
+"""Between the edge of the card and what stands in it."""
 INDENT_PX, MAX_INDENTS, MARKER_PX = 16, 10, 16
 MAX_NAME_CHARS = 60
 MAX_LABEL_CHARS, MIN_ARGUMENT_CHARS = 52, 16
@@ -37,7 +47,7 @@ FULL_CELL = (
 )
 LEAN_CELL = "padding:1px 8px"
 BAR_CELL = (
-    "padding:6px 8px 0 8px;border:0;background:transparent;vertical-align:top;font-size:0;"
+    "padding:6px 12px 0 8px;border:0;background:transparent;vertical-align:top;font-size:0;"
     "text-align:left;width:38%;min-width:140px"
 )
 DETAILS = (
@@ -132,17 +142,17 @@ def _head(look: _Look) -> str:
     titles = ["Call", "Status", "Time"]
     if look.clock is not None:
         titles.append(f"0 to {duration(look.clock.total_ms)}")
-    cells = [
-        f'<th style="{cell.replace("left", "right") if title == "Time" else cell}">{title}</th>'
-        for title in map(escape, titles)
-    ]
+    first = cell.replace("1px 8px", f"1px 8px 1px {EDGE_PX}px")
+    looks = {"Call": first, "Time": cell.replace("left", "right")}
+    cells = [f'<th style="{looks.get(title, cell)}">{escape(title)}</th>' for title in titles]
     return f'<thead><tr style="background:transparent">{"".join(cells)}</tr></thead>'
 
 
 def _single(inner: str, look: _Look) -> str:
     """Return a row that says one thing."""
     background = ' style="background:transparent"' if look.is_full else ""
-    return f'<tr{background}><td style="{look.cell};text-align:left">{inner}</td></tr>'
+    cell = look.cell.replace("1px 8px", f"1px 8px 1px {EDGE_PX}px")
+    return f'<tr{background}><td style="{cell};text-align:left">{inner}</td></tr>'
 
 
 def _row(line: CallLine, look: _Look, details: str) -> str:
@@ -153,7 +163,7 @@ def _row(line: CallLine, look: _Look, details: str) -> str:
     label = f"<b>{escape(name)}</b> {line_of(arguments)}" if arguments else f"<b>{escape(name)}</b>"
     if look.is_full:
         label = span(style.MONO, label)
-    left = 8 + indent
+    left = EDGE_PX + indent
     if details:
         label = f'<details><summary style="cursor:pointer">{label}</summary>{details}</details>'
     else:

@@ -32,8 +32,6 @@ MAX_RESULT_CHARS = 80
 MAX_LOOKED_AT_CHARS = 2_000
 MAX_TEXT_LINE_CHARS = 400
 QUEUED_FROM_MS = 100
-ARGUMENTS = f"{style.MONO};margin-left:8px"
-"""As far from the name as the name is from the word before it."""
 
 
 def call_bundle(outcome: ToolOutcome) -> dict[str, str]:
@@ -88,8 +86,8 @@ def _head(outcome: ToolOutcome, body: Body, calls: list[str]) -> str:
     parts = [
         word_html(outcome.status, word),
         mono(in_one_line(outcome.tool_name, MAX_NAME_CHARS), bold=True),
-        span(ARGUMENTS, line_of(arguments)) if arguments else "",
-        mono(body.counts) if body.counts else "",
+        span(style.ARGUMENTS, line_of(arguments)) if arguments else "",
+        span(style.ARGUMENTS, escape(body.counts)) if body.counts else "",
         facts_html([in_one_line(fact, MAX_FACTS_CHARS) for fact in facts]),
     ]
     return f'<summary style="{style.HEAD}">{" ".join(filter(None, parts))}</summary>'

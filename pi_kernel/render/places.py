@@ -8,7 +8,7 @@ from pathlib import PurePath
 __all__ = ("place_of", "use_cell_numbers")
 
 CELL_FILES = ("ipykernel_", "xpython_", "<ipython-input")
-"""What names the files that kernels give to the code of cells; ipykernel's folder, IPython's own."""
+"""How the names begin that kernels give to the code of cells, of a folder or of a file."""
 
 CellNumber = Callable[[str], "int | None"]
 

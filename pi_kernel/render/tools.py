@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -34,12 +35,19 @@ _SENTENCE = re.compile(r"(?<=[\w)\]`/'\"][.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\
 """Between two sentences."""
 EMPTY = "No tools registered."
 BUILT_IN = "Built into pi_kernel"
-TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call", "Parameters")
+TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call")
 TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;table-layout:auto;font-size:12px"
 CELL = "padding:4px 8px;text-align:left;background:transparent;vertical-align:top;line-height:18px"
 PARAGRAPH = "padding:0 0 6px 0"
-TAG = "background:rgba(128,128,128,0.20);border-radius:3px;padding:1px 5px;font-size:11px"
+TAG = (
+    "background:rgba(128,128,128,0.20);border-radius:3px;padding:1px 5px;font-size:11px;"
+    "margin-left:4px"
+)
 GROUP_GROUND = "background:rgba(128,128,128,0.08)"
+FIRST_CELL = CELL.replace("4px 8px", "4px 8px 4px 12px")
+"""Stands below the title of the card."""
+MAX_UNBROKEN_CHARS = 24
+"""A parameter up to this length goes to the next line as a whole."""
 LINE = "border-top:1px solid rgba(128,128,128,0.20)"
 
 
@@ -119,30 +127,40 @@ def _facts(entries: Sequence[_Entry]) -> list[str]:
 
 def _table(entries: Sequence[_Entry]) -> str:
     room = Room(MAX_HTML_BYTES - FRAME_BYTES)
+    sources: dict[str, set[str]] = {}
+    for entry in entries:
+        sources.setdefault(entry.group, set()).add(entry.source)
+
+    def has_source(entry: _Entry) -> bool:
+        return len(sources[entry.group]) > 1
+
     rows: list[str] = []
     for entry in entries[:MAX_ROWS]:
-        row = _row(entry, "")
+        row = _row(entry, "", has_source=has_source(entry))
         if not room.take(row):
             break
         rows.append(row)
     for index, entry in enumerate(entries[: len(rows)]):
-        row = _row(entry, _explanation(entry))
+        row = _row(entry, _explanation(entry), has_source=has_source(entry))
         if room.take_change(rows[index], row):
             rows[index] = row
     body: list[str] = []
     group = ""
-    sizes = {entry.group: sum(other.group == entry.group for other in entries) for entry in entries}
+    sizes = Counter(entry.group for entry in entries)
     for entry, row in zip(entries, rows, strict=False):
         if entry.group != group:
             group = entry.group
-            body.append(_group(group, sizes[group]))
+            source = "" if has_source(entry) or entry.source == group else entry.source
+            body.append(_group(group, sizes[group], source))
         body.append(row)
     left_out = len(entries) - len(rows)
     foot = ""
     if left_out:
         foot = div(style.FOOT, f"{_more_tools(left_out)}.")
     titles = "".join(
-        f'<th style="{CELL};font-weight:normal;opacity:0.75">{title}</th>' for title in TITLES
+        f'<th style="{FIRST_CELL if title == TITLES[0] else CELL};font-weight:normal;opacity:0.75">'
+        f"{title}</th>"
+        for title in TITLES
     )
     head = f'<thead><tr style="background:transparent">{titles}</tr></thead>'
     table = f'<table style="{TABLE}">{head}<tbody>{"".join(body)}</tbody></table>'
@@ -156,26 +174,30 @@ def _more_tools(n_tools: int) -> str:
     )
 
 
-def _group(name: str, n_tools: int) -> str:
-    cell = f"{CELL};white-space:nowrap;{LINE}".replace("background:transparent", GROUP_GROUND)
-    title = f'<td style="{cell}">{escape(name)}, {count(n_tools)}</td>'
+def _group(name: str, n_tools: int, source: str) -> str:
+    cell = f"{FIRST_CELL};white-space:nowrap;{LINE}".replace("background:transparent", GROUP_GROUND)
+    of = f" {muted(f'from {source}')}" if source else ""
+    title = f'<td style="{cell}">{escape(name)}, {count(n_tools)}{of}</td>'
     rest = f'<td style="{GROUP_GROUND};{LINE}"></td>' * (len(TITLES) - 1)
     return f'<tr style="background:transparent">{title}{rest}</tr>'
 
 
-def _row(entry: _Entry, explanation: str) -> str:
+def _row(entry: _Entry, explanation: str, *, has_source: bool) -> str:
     title = " ".join([mono(entry.name, bold=True), *_tags(entry.tool)])
-    below = [entry.description, f"From {entry.source}." if entry.source != entry.group else ""]
-    if any(below):
-        title += f"<br>{muted(' '.join(filter(None, below)))}"
+    # Below the name instead of in columns of their own, which a narrow page has no room for.
+    below = [muted(entry.description)] if entry.description else []
+    if entry.parameters:
+        below.append(span(style.FONT, _signatures(entry.parameters)))
+    if has_source:
+        below.append(muted(f"From {entry.source}"))
+    title += "".join(f"<br>{line}" for line in below)
     if explanation:
         title = f'<details><summary style="cursor:pointer">{title}</summary>{explanation}</details>'
     cells = [
-        (f"{CELL};{LINE};min-width:200px", title),
+        (f"{FIRST_CELL};{LINE};min-width:200px", title),
         (f"{CELL};{LINE}", escape(entry.tool.exposure)),
         (f"{CELL};{LINE}", _answer(entry.reach.model)),
         (f"{CELL};{LINE}", _answer(entry.reach.scripts)),
-        (f"{CELL};{LINE};{style.FONT}", _signatures(entry.parameters)),
     ]
     inner = "".join(f'<td style="{look}">{html}</td>' for look, html in cells)
     return f'<tr style="background:transparent">{inner}</tr>'
@@ -196,13 +218,17 @@ def _answer(answer: str) -> str:
 def _signatures(parameters: Sequence[Parameter]) -> str:
     """Return the first parameters; optional ones step back."""
     parts = [
-        escape(text) if parameter.is_required else muted(text)
+        _unbroken(text, escape(text) if parameter.is_required else muted(text))
         for parameter in parameters[:MAX_PARAMETERS]
         if (text := in_one_line(parameter.signature, MAX_PARAMETER_CHARS))
     ]
     if len(parameters) > MAX_PARAMETERS:
         parts.append(muted(f"{len(parameters) - MAX_PARAMETERS} more"))
     return ", ".join(parts)
+
+
+def _unbroken(text: str, html: str) -> str:
+    return span("white-space:nowrap", html) if len(text) <= MAX_UNBROKEN_CHARS else html
 
 
 def _explanation(entry: _Entry) -> str:

@@ -1,11 +1,20 @@
-"""What an exception of other people's code is: a request to stop, or a failure with a text."""
+"""What an exception of other people's code is: a request to stop, or a failure with a text.
+
+Also how the ends of cancelled calls are told nevertheless.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeGuard
 
-__all__ = ("is_cancellation", "is_stop", "message_of")
+import anyio
+
+__all__ = ("is_cancellation", "is_stop", "message_of", "shielded")
+
+_NO_SHIELD = nullcontext()
+"""Shared, because a scope for each call of a batch would take longer than many a call."""
 
 
 def is_cancellation(error: BaseException) -> TypeGuard[asyncio.CancelledError]:
@@ -31,3 +40,12 @@ def message_of(error: BaseException) -> str:
         return str(error) or type(error).__name__
     except Exception:  # noqa: BLE001 - its text is other people's code too
         return type(error).__name__
+
+
+def shielded(*, after: BaseException | None) -> AbstractContextManager[object]:
+    """Keep the cancelled scope around from cancelling what is still to be told.
+
+    Args:
+        after: The cancellation that has come; None: nothing to keep away.
+    """
+    return _NO_SHIELD if after is None else anyio.CancelScope(shield=True)

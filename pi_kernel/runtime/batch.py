@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import anyio
-
 from pi_kernel.protocol.calls import CallStatus
 from pi_kernel.protocol.content import ToolCall
 from pi_kernel.protocol.results import error_result
+from pi_kernel.runtime._failures import shielded
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.arguments import ArgumentsNotJson, to_json_arguments
 from pi_kernel.runtime.call import Call, Caller
@@ -110,9 +109,9 @@ async def _run_sequential(
         if await _begin(host, call):
             await run_tool_call(host, call)
         call.completion_index = number
-        with anyio.CancelScope(shield=call.foreign_cancellation is not None):
+        with shielded(after=call.foreign_cancellation):
             await _end(host, call)
-        with anyio.CancelScope(shield=call.foreign_cancellation is not None):
+        with shielded(after=call.foreign_cancellation):
             outcomes.append(await _take(call, on_result))
         if call.foreign_cancellation is not None:
             refusal = _Refusal("aborted", OPERATION_ABORTED, call.foreign_cancellation)
@@ -135,7 +134,7 @@ async def _run_parallel(
         await _end(host, call)
 
     for call in calls:
-        with anyio.CancelScope(shield=cancellation is not None):
+        with shielded(after=cancellation):
             may_go_on = await _begin(host, call)
             if may_go_on and cancellation is not None:
                 _abort(call)
@@ -159,7 +158,7 @@ async def _run_parallel(
     cancellation = await _settle_all(run, prepared, cancellation)
     outcomes = []
     for call in calls:
-        with anyio.CancelScope(shield=cancellation is not None):
+        with shielded(after=cancellation):
             outcomes.append(await _take(call, on_result))
         cancellation = cancellation or call.foreign_cancellation
     if cancellation is not None:
@@ -205,7 +204,7 @@ async def _settle_all(
         _stop_all(tasks)
     while pending := [task for task in tasks if not task.done()]:
         try:
-            with anyio.CancelScope(shield=cancellation is not None):
+            with shielded(after=cancellation):
                 await asyncio.wait(pending)
         except asyncio.CancelledError as error:
             cancellation = error
@@ -240,7 +239,7 @@ async def _refuse(
     outcomes = []
     cancellation = refusal.cancellation
     for call in calls:
-        with anyio.CancelScope(shield=cancellation is not None):
+        with shielded(after=cancellation):
             if await _begin(host, call):
                 result = error_result(refusal.text.format(name=call.name))
                 call.finish(refusal.status, result, is_error=True)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
 from pi_kernel.protocol.calls import CallStatus, Origin
 from pi_kernel.protocol.content import ToolCall
+from pi_kernel.protocol.events import ToolExecutionUpdate
 from pi_kernel.protocol.json import JsonObject
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.records import NestedCallRecorder
+from pi_kernel.runtime.updates import OnUpdate, UpdateDelivery
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.tool import CallHost, Tool
-    from pi_kernel.runtime.updates import UpdateDelivery
 
 __all__ = ("Call", "Caller", "current_caller")
 
@@ -125,7 +125,7 @@ class Call(Caller):
     message: ToolCall | None = None
     tools: Any = None
     """The set that a model's call looks its tool up in."""
-    on_update: Callable[[ToolResult], object] | None = None
+    on_update: OnUpdate | None = None
     status: CallStatus | None = None
     is_error = False
     result: ToolResult
@@ -223,15 +223,19 @@ class Call(Caller):
 
     def update(self, partial: Any) -> None:
         """Take a partial result, from any thread; after the call has settled it is dropped."""
+        if not isinstance(partial, ToolResult) and not self.settled:
+            partial = self.host.to_result(partial)
         if self.settled:
             return
-        if not isinstance(partial, ToolResult):
-            partial = self.host.to_result(partial)
         self.updates += 1
         self.last_update = partial
         if self.on_update is not None or self.host.events.wants("tool_execution_update"):
             assert self.delivery is not None  # noqa: S101 - who gets update() has one
             self.delivery.send(partial)
+
+    def update_event(self, partial: ToolResult) -> ToolExecutionUpdate:
+        """Return the event that tells of a partial result."""
+        return ToolExecutionUpdate(self.id, self.name, self.raw, partial, self.parent_id)
 
     # -- abort -----------------------------------------------------------------------------
 

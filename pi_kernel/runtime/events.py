@@ -8,10 +8,8 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-import anyio
-
 from pi_kernel.protocol.events import Event, HookError
-from pi_kernel.runtime._failures import is_cancellation, is_stop, message_of
+from pi_kernel.runtime._failures import is_cancellation, is_stop, message_of, shielded
 
 __all__ = ("EventSink", "Handler", "Unsubscribe")
 
@@ -87,54 +85,43 @@ class EventSink:
         Returns:
             None when everyone has been served, else what must be awaited to go on.
         """
-        handlers = self._handlers.get(event.type)
-        receivers = (*(handlers or ()), *self._listeners)
+        return self._serve(event, (*self.handlers_of(event.type), *self._listeners))
+
+    def _serve(
+        self, event: Event, receivers: Sequence[Handler]
+    ) -> Coroutine[Any, Any, None] | None:
         for index, receiver in enumerate(receivers):
-            answer = self._tell(receiver, event)
-            if answer is not None:
+            try:
+                answer = receiver(event)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - one receiver must not harm the others
+                self.report(event.type, error)
+                continue
+            if answer is not None and hasattr(answer, "__await__"):
                 return self._go_on(event, answer, receivers[index + 1 :])
         return None
 
-    def _tell(self, receiver: Handler, event: Event) -> Awaitable[Any] | None:
-        """Call one receiver; returns what it wants awaited."""
-        try:
-            answer = receiver(event)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - one receiver must not harm the others
-            self.report(event.type, error)
-            return None
-        return answer if hasattr(answer, "__await__") else None
-
-    async def _go_on(
-        self, event: Event, waiting: Awaitable[Any] | None, rest: Sequence[Handler]
-    ) -> None:
-        """Serve the rest, one after another.
+    async def _go_on(self, event: Event, first: Awaitable[Any], rest: Sequence[Handler]) -> None:
+        """Wait for one receiver, then serve the rest.
 
         A cancellation ends the receiver that was being waited for. The others are served all the
         same, because the end of a cancelled call concerns them too; then it goes on.
         """
         cancellation: asyncio.CancelledError | None = None
-        receivers = iter(rest)
-        while True:
-            if waiting is not None:
-                try:
-                    if cancellation is None:
-                        await waiting
-                    else:
-                        with anyio.CancelScope(shield=True):
-                            await waiting
-                except BaseException as error:
-                    if is_cancellation(error):
-                        cancellation = error
-                    elif is_stop(error):
-                        raise
-                    else:  # one receiver must not harm the others
-                        self.report(event.type, error)
-            receiver = next(receivers, None)
-            if receiver is None:
-                break
-            waiting = self._tell(receiver, event)
+        try:
+            await first
+        except BaseException as error:
+            if is_cancellation(error):
+                cancellation = error
+            elif is_stop(error):
+                raise
+            else:  # one receiver must not harm the others
+                self.report(event.type, error)
+        waiting = self._serve(event, rest)
+        if waiting is not None:
+            with shielded(after=cancellation):
+                await waiting
         if cancellation is not None:
             raise cancellation
 
@@ -146,7 +133,9 @@ class EventSink:
 
     async def emit_to_listeners(self, event: Event) -> None:
         """Deliver to listeners only, when the handlers have been asked already."""
-        await self._go_on(event, None, tuple(self._listeners))
+        waiting = self._serve(event, tuple(self._listeners))
+        if waiting is not None:
+            await waiting
 
     def report(self, event_type: str, error: BaseException) -> None:
         """Tell that a handler failed: as a `HookError` event, or in the log when nobody listens.

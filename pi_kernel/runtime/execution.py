@@ -13,17 +13,25 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
+import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
-from pi_kernel.runtime.call import Call
+from pi_kernel.runtime.call import Call, current_caller
 
 __all__ = (
     "ToolExited",
     "as_coroutine",
     "run_in_thread",
     "step_then_watch",
+    "thread_limiter",
     "watch_and_resume",
 )
+
+MAX_THREADS_PER_LEVEL = 40
+"""As many as anyio's own limiter has, which stays free for the input and output of tools."""
+
+_limiters: RunVar[dict[int, anyio.CapacityLimiter] | None] = RunVar("tool_thread_limiters")
 
 
 class ToolExited(Exception):  # noqa: N818 - a carrier inside the pipeline
@@ -42,7 +50,25 @@ async def run_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         except GeneratorExit as error:
             raise ToolExited(error) from error
 
-    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    limiter = thread_limiter()
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+
+
+def thread_limiter() -> anyio.CapacityLimiter:
+    """Return the limiter of threads for tools at the running call's level of nesting.
+
+    A tool in a thread may wait for the calls it makes. If those had to share its limiter, enough
+    such tools would wait for each other's threads for ever.
+    """
+    caller = current_caller.get()
+    depth = caller.depth if caller is not None else 0
+    limiters = _limiters.get(None)
+    if limiters is None:
+        limiters = {}
+        _limiters.set(limiters)
+    if depth not in limiters:
+        limiters[depth] = anyio.CapacityLimiter(MAX_THREADS_PER_LEVEL)
+    return limiters[depth]
 
 
 async def as_coroutine(awaitable: Awaitable[Any]) -> Any:

@@ -155,7 +155,8 @@ class ToolResultEvent(_HookEvent):
     __slots__ = ("is_error", "result")
 
     def __init__(self, call: Call, result: ToolResult, *, is_error: bool) -> None:
-        super().__init__(call)
+        self._call = call
+        self.input = call.args
         self.result = result
         self.is_error = is_error
 
@@ -203,7 +204,7 @@ class Hooks:
         for handler in tuple(self._events.handlers_of("tool_call")):
             try:
                 answer = handler(event)
-                if hasattr(answer, "__await__"):
+                if answer is not None and hasattr(answer, "__await__"):
                     call.watch()
                     answer = await answer
             except BaseException as error:
@@ -247,6 +248,8 @@ class Hooks:
         for handler in tuple(self._events.handlers_of("tool_result")):
             try:
                 answer = handler(event)
+                if answer is None:
+                    continue
                 if hasattr(answer, "__await__"):
                     call.watch()
                     answer = await answer

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.events import ToolExecutionEnd, ToolExecutionStart
 from pi_kernel.protocol.results import ToolResult, error_result
+from pi_kernel.runtime._failures import shielded
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.arguments import ArgumentsNotJson, to_json_arguments
 from pi_kernel.runtime.call import Call, Caller
@@ -56,7 +55,7 @@ async def execute_nested_call(
         PiKernelError: If the name is not a text or the signal is not an `AbortSignal`.
     """
     host = caller.host
-    if type(name) is not str or (signal is not None and type(signal) is not AbortSignal):
+    if type(name) is not str or signal is not None:
         _check(name, signal)
     call = Call(host, caller.next_id(), caller, name)
     if signal is not None:
@@ -109,7 +108,7 @@ async def _run(host: CallHost, call: Call) -> ToolOutcome:
         elif look_up_and_validate(host, call) and not run_at_once(host, call):
             await run_validated_call(host, call)
     if call.foreign_cancellation is not None:
-        with anyio.CancelScope(shield=True):
+        with shielded(after=call.foreign_cancellation):
             await close_call(host, call)
         raise call.foreign_cancellation
     outcome = take_record(call)

@@ -107,7 +107,9 @@ def run_at_once(host: CallHost, call: Call) -> bool:
         try:
             call.begun = (function, function.send(None))
         except StopIteration as finished:
-            result = host.to_result(finished.value).check()
+            result = host.to_result(finished.value)
+            if result is finished.value:  # others are JSON by their making
+                result.check()
         else:
             return False
     except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
@@ -155,7 +157,7 @@ def aborted_result(call: Call) -> ToolResult:
 
 def look_up_and_validate(host: CallHost, call: Call) -> bool:  # noqa: PLR0911 - one a step
     """Find the tool, prepare and validate the arguments; False when the call has its result."""
-    if call.is_aborted:
+    if (call.own_signal or call.parent_signal)._aborted:  # noqa: SLF001 - looked at by every call
         return _stop(call, "aborted", OPERATION_ABORTED)
     if call.depth > MAX_DEPTH_CALLS:
         return _stop(call, "error", TOO_DEEP)
@@ -310,7 +312,7 @@ async def execute_tool_call(host: CallHost, call: Call) -> None:
             current_caller.reset(token)
         except ValueError:  # the coroutine is collected as garbage, in whatever context
             pass
-    if call.updates and call.delivery is not None:
+    if call.delivery is not None:
         await call.delivery.finish()
     if status == "ok" and result.is_error:
         status = "error"
@@ -337,7 +339,8 @@ def _failure(call: Call, error: BaseException) -> tuple[CallStatus, ToolResult]:
 async def _execute_in_context(host: CallHost, call: Call, tool: Tool) -> Any:
     """Run execute with all that it may ask for; a plain function runs in a worker thread."""
     call.watch()
-    call.delivery = UpdateDelivery(call)  # before it starts: its threads may send at once
+    # Before it starts: its threads may send at once.
+    call.delivery = UpdateDelivery(host.events, call.on_update, call.update_event)
     context = host.context_for(call)
     blocking = tool.interrupt_behavior == "block"
     if blocking:

@@ -27,7 +27,7 @@ def round_half_up(value: float) -> int:
     return int(value + 0.5)
 
 
-def argument_bytes(arguments: dict[str, Any]) -> int:
+def _argument_bytes(arguments: dict[str, Any]) -> int:
     """Return the size of the compact JSON in UTF-8 bytes."""
     text = well_formed(compact_json(arguments))
     return len(text) if text.isascii() else len(text.encode())
@@ -94,7 +94,7 @@ class NestedSnapshot:
             spent_bytes = 0
             records = []
             for call in self._calls:
-                size = argument_bytes(call.raw)
+                size = _argument_bytes(call.raw)
                 kept = (
                     size <= MAX_ARGUMENT_BYTES_PER_CALL
                     and spent_bytes + size <= MAX_ARGUMENT_BYTES_PER_RECORD

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 
-from pi_kernel.protocol.events import ToolExecutionUpdate
+from pi_kernel.protocol.events import Event
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.runtime._failures import is_stop
+from pi_kernel.runtime.events import EventSink
 
-if TYPE_CHECKING:
-    from pi_kernel.runtime.call import Call
+__all__ = ("OnUpdate", "UpdateDelivery")
 
-__all__ = ("UpdateDelivery",)
+OnUpdate = Callable[[ToolResult], object]
+"""Takes a partial result, sync or async. An exception is reported and does no harm."""
 
 LAST_WORDS_SECONDS = 0.2
 """How long the delivery to slow watchers may go on after the call was aborted."""
@@ -28,12 +29,34 @@ class UpdateDelivery:
 
     Watchers that wait for something are served by a task of their own, one update at a time, so
     that the tool need not wait for them.
+
+    Args:
+        events: Where the events go.
+        on_update: The caller's watcher, if there is one.
+        make_event: Makes the event of a partial result.
     """
 
-    __slots__ = ("_call", "_from_threads", "_is_closed", "_loop", "_pump", "_thread", "_waiting")
+    __slots__ = (
+        "_events",
+        "_from_threads",
+        "_is_closed",
+        "_loop",
+        "_make_event",
+        "_on_update",
+        "_pump",
+        "_thread",
+        "_waiting",
+    )
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(
+        self,
+        events: EventSink,
+        on_update: OnUpdate | None,
+        make_event: Callable[[ToolResult], Event],
+    ) -> None:
+        self._events = events
+        self._on_update = on_update
+        self._make_event = make_event
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._pump: asyncio.Task[None] | None = None
@@ -64,14 +87,13 @@ class UpdateDelivery:
 
     def _deliver_now(self, partial: ToolResult) -> Awaitable[Any] | None:
         """Deliver as far as that goes without waiting; returns what must be awaited."""
-        on_update = self._call.on_update
-        if on_update is not None:
+        if self._on_update is not None:
             try:
-                answer: Any = on_update(partial)
+                answer: Any = self._on_update(partial)
             except BaseException as error:
                 if is_stop(error):
                     raise
-                self._call.host.events.report("on_update", error)
+                self._events.report("on_update", error)
             else:
                 if hasattr(answer, "__await__"):
                     return self._then_emit(answer, partial)
@@ -83,18 +105,15 @@ class UpdateDelivery:
         except BaseException as error:
             if is_stop(error):
                 raise
-            self._call.host.events.report("on_update", error)
+            self._events.report("on_update", error)
         waiting = self._emit(partial)
         if waiting is not None:
             await waiting
 
     def _emit(self, partial: ToolResult) -> Awaitable[Any] | None:
-        call, events = self._call, self._call.host.events
-        if not events.wants("tool_execution_update"):
+        if not self._events.wants("tool_execution_update"):
             return None
-        return events.deliver(
-            ToolExecutionUpdate(call.id, call.name, call.raw, partial, call.parent_id)
-        )
+        return self._events.deliver(self._make_event(partial))
 
     async def _deliver_rest(self, first: Awaitable[Any]) -> None:
         await first

@@ -46,6 +46,8 @@ class LocalFile:
         self._descriptor = descriptor
         self._check_stop = check_stop
         self._is_fresh = True
+        self._position = 0
+        self._hole_end = 0
         self.size_bytes = status.st_size if stat.S_ISREG(status.st_mode) else 0
         """At opening; 0 for files that tell no size and are read to their end."""
         allocated_bytes = getattr(status, "st_blocks", self.size_bytes) * STAT_BLOCK_BYTES
@@ -61,6 +63,7 @@ class LocalFile:
         else:
             with wording("read"):
                 os.lseek(self._descriptor, 0, os.SEEK_SET)
+            self._position = self._hole_end = 0
             block = self._read(left)
         while block:
             yield block
@@ -75,21 +78,28 @@ class LocalFile:
     def _read(self, size_bytes: int) -> bytes:
         size_bytes = min(size_bytes, BLOCK_BYTES)
         with wording("read"):
-            if self._has_holes and (hole_bytes := self._skip_hole(size_bytes)):
-                return _ZEROS[:hole_bytes]
-            return os.read(self._descriptor, size_bytes)
+            hole_bytes = self._find_hole() if self._has_holes else 0
+            if hole_bytes > 0:
+                block = _ZEROS[: min(size_bytes, hole_bytes)]
+            else:
+                block = os.read(self._descriptor, size_bytes)
+        self._position += len(block)
+        return block
 
-    def _skip_hole(self, size_bytes: int) -> int:
-        """Step over at most so many bytes that were never written, without reading them."""
-        position = os.lseek(self._descriptor, 0, os.SEEK_CUR)
-        try:
-            data_at = os.lseek(self._descriptor, position, os.SEEK_DATA)
-        except OSError as error:
-            # ENXIO: a hole up to the end; else the file system does not tell.
-            data_at = self.size_bytes if error.errno == errno.ENXIO else position
-        hole_bytes = max(0, min(size_bytes, data_at - position))
-        os.lseek(self._descriptor, position + hole_bytes, os.SEEK_SET)
-        return hole_bytes
+    def _find_hole(self) -> int:
+        """Return how many bytes from here on were never written and need not be read.
+
+        Each hole is looked up once: a system call for every block would keep the interpreter lock
+        from the other threads, by taking it back sooner than they wake up.
+        """
+        if self._position >= self._hole_end:
+            try:
+                # Leaves the descriptor where the data starts, so where the hole ends.
+                self._hole_end = os.lseek(self._descriptor, self._position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # a hole up to the end
+                    self._hole_end = self.size_bytes
+        return self._hole_end - self._position
 
 
 @contextmanager

@@ -16,15 +16,13 @@ import shutil
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from pi_kernel.tools._remote_frames import PART_BYTES
-from pi_kernel.tools._remote_guard import kill_command
+from pi_kernel.tools._remote_guard import children, kill_command
 
-if TYPE_CHECKING:
-    from pi_kernel.tools._remote_server import FarCall
-
-__all__ = ("CommandStartError", "run_command")
+__all__ = ("CommandCall", "CommandStartError", "run_command")
 
 DEFAULT_SHELL = "/bin/bash"
 QUIET_SECONDS = 0.1
@@ -39,11 +37,28 @@ SPAWN_ERRORS_WITH_FILE = ("EACCES", "EAGAIN", "EMFILE", "ENFILE", "ENOENT")
 """Node names the program in the message of these only."""
 
 
+class CommandCall(Protocol):
+    """The call that a command runs for."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the near end asked to stop."""
+        ...
+
+    def on_stop(self, callback: Callable[[], None], /) -> None:
+        """Have the callback called when it does; at once if it has."""
+        ...
+
+    def send_part(self, data: bytes, /, *, deadline: float | None = None) -> None:
+        """Send output, or drop it after a stop and when the deadline comes first."""
+        ...
+
+
 class CommandStartError(Exception):
     """The command could not be started; the text is the model's."""
 
 
-def run_command(call: FarCall, query: dict[str, Any]) -> dict[str, Any]:
+def run_command(call: CommandCall, query: dict[str, Any]) -> dict[str, Any]:
     """Run a command to its end.
 
     Args:
@@ -80,7 +95,7 @@ def run_command(call: FarCall, query: dict[str, Any]) -> dict[str, Any]:
 class _Run:
     """One child process and its pipe."""
 
-    def __init__(self, call: FarCall, timeout: float | None) -> None:
+    def __init__(self, call: CommandCall, timeout: float | None) -> None:
         self._call = call
         self._timeout = timeout
         self._started_at = self._exited_at = self._killed_at = 0.0
@@ -95,15 +110,17 @@ class _Run:
         os.set_blocking(self._wake_writer, False)
         self._started_at = time.monotonic()
         try:
-            self._child = subprocess.Popen(  # noqa: S603 - running commands is the purpose
-                argv,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=writer,
-                stderr=writer,
-                start_new_session=True,
-            )
+            with children.lock:
+                self._child = subprocess.Popen(  # noqa: S603 - running commands is the purpose
+                    argv,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=writer,
+                    stderr=writer,
+                    start_new_session=True,
+                )
+                children.add(self._child.pid)
         except BaseException:
             for descriptor in (self._output, self._wake, self._wake_writer):
                 os.close(descriptor)
@@ -127,7 +144,7 @@ class _Run:
                 os.close(self._wake)
                 os.close(self._wake_writer)
             if self._exited_at:  # else the watching thread does it, whenever the exit comes
-                self._child.wait()
+                self._wait()
         return self._ending or {"exit": self._exit_code()}
 
     def _await_exit(self) -> None:
@@ -136,13 +153,13 @@ class _Run:
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOWAIT)
         else:
-            self._child.wait()
+            self._wait()
         with self._lock:
             self._exited_at = time.monotonic()
             if not self._is_over:
                 self._wake_up()
                 return
-        self._child.wait()
+        self._wait()
 
     def _stop(self) -> None:
         with self._lock:
@@ -211,6 +228,11 @@ class _Run:
         end = max(self._exited_at, quiet_since) + QUIET_SECONDS
         return min(end, self._killed_at + DRAIN_SECONDS) if self._killed_at else end
 
-    def _exit_code(self) -> int:
+    def _wait(self) -> int:
         code = self._child.wait()
+        children.remove(self._child.pid)
+        return code
+
+    def _exit_code(self) -> int:
+        code = self._wait()
         return code if code >= 0 else SIGNAL_EXIT_BASE - code

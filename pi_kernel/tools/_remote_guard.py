@@ -1,9 +1,9 @@
 """On the far machine: no process of ours outlives the connection, however it ends.
 
-The server runs as the child of a keeper. On Linux the keeper adopts everything that loses its
-parent below it. When the server ends, for whatever reason, the keeper kills all that is left; when
-the keeper is killed, the server hears of it and does the same. Elsewhere a server that is killed
-outright leaves its commands behind.
+The server runs as the child of a keeper. On Linux it adopts whatever loses its parent below it, and
+the keeper does when the server is gone. When the server ends, for whatever reason, the keeper kills
+all that is left; when the keeper is killed, the server hears of it and does the same. Elsewhere a
+server that is killed outright leaves its commands behind.
 
 The module runs on Python 3.8.
 """
@@ -17,15 +17,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from typing import NamedTuple, NoReturn
 
-__all__ = ("kill_command", "kill_descendants", "start_guarded")
+__all__ = ("children", "kill_command", "kill_descendants", "start_guarded")
 
 FREEZE_ROUNDS = 5
 """Looks for processes born between a look and their parent's freeze; one round is the rule."""
 CLEAN_UP_SECONDS = 5.0
 LOOK_SECONDS = 0.01
+COMMANDS_PER_REAPING = 16
 SIGNAL_EXIT_BASE = 128
 
 _PR_SET_PDEATHSIG = 1
@@ -47,10 +49,50 @@ def start_guarded() -> None:
     if server == 0:
         signal.signal(signal.SIGTERM, _end_server)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         if os.getppid() != keeper:
             os._exit(1)
         return
     _keep(server)
+
+
+class ChildList:
+    """The children of the server that somebody waits for; the others were adopted.
+
+    Those are waited for here, once in a while, so that they do not stay as zombies.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        """Held while a child is started and added."""
+        self._own: set[int] = set()
+        self._removed_count = 0
+
+    def add(self, pid: int) -> None:
+        """Take note of a child; the lock is held."""
+        self._own.add(pid)
+
+    def kill_groups(self) -> None:
+        """SIGKILL their groups, for where nobody tells what else is below them."""
+        for pid in list(self._own):
+            _signal_group(pid, signal.SIGKILL)
+
+    def remove(self, pid: int) -> None:
+        """Forget a child that was waited for."""
+        with self.lock:
+            if pid not in self._own:
+                return
+            self._own.remove(pid)
+            self._removed_count += 1
+            if self._removed_count % COMMANDS_PER_REAPING:
+                return
+            for child, process in _processes().items():
+                if process.parent == os.getpid() and process.is_zombie and child not in self._own:
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(child, os.WNOHANG)
+
+
+children = ChildList()
 
 
 def kill_command(leader: int, output: int) -> None:
@@ -98,9 +140,7 @@ def _keep(server: int) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _signal(server, signal.SIGKILL))
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1):  # only the server holds the connection, so that its end is seen
-        os.dup2(nothing, stream)
+    _let_go_of_connection()  # only the server holds it, so that its end is seen
     code = 1
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -114,8 +154,16 @@ def _keep(server: int) -> NoReturn:
 
 
 def _end_server(*_: object) -> None:
+    _let_go_of_connection()  # that its commands are killed is not an answer to anybody
     kill_descendants()
+    children.kill_groups()
     os._exit(SIGNAL_EXIT_BASE + signal.SIGTERM)
+
+
+def _let_go_of_connection() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nothing, stream)
 
 
 def _family(leader: int, pipe: str) -> set[int]:
@@ -145,10 +193,13 @@ def _below(roots: set[int], table: dict[int, _Process]) -> set[int]:
 def _processes() -> dict[int, _Process]:
     if sys.platform == "linux" and os.path.isdir("/proc/self"):  # noqa: PTH112 - as above
         return _linux_processes()
-    command = ["ps", "-A", "-o", "pid=,ppid=,pgid=,state="]
-    listing = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed
     table: dict[int, _Process] = {}
-    for line in listing.stdout.decode("ascii", "replace").splitlines():
+    command = ["ps", "-A", "-o", "pid=,ppid=,pgid=,state="]
+    try:
+        listing = subprocess.check_output(command, stderr=subprocess.DEVNULL)  # noqa: S603 - fixed
+    except (OSError, subprocess.SubprocessError):  # groups can be killed all the same
+        return table
+    for line in listing.decode("ascii", "replace").splitlines():
         pid, parent, group, state = line.split()[:4]
         table[int(pid)] = _Process(int(parent), int(group), state.startswith("Z"))
     return table

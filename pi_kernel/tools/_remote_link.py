@@ -184,6 +184,8 @@ class Connection:
             reason = ""  # it reads no more; how it ended says more than that
         finally:
             self._outbox.close()
+            if reason:  # it would not end by itself
+                self._kill()
             status = "" if process is None else self._end_of(process)
             self._fail_all(reason or status)
             _open.discard(self)

@@ -75,8 +75,13 @@ while len(data) < {size}:
     if not piece:
         os._exit(1)
     data += piece
-sources = json.loads(zlib.decompress(data).decode())
-exec(sources[""], {{"__name__": "pi_kernel remote", "SOURCES": sources}})
+try:
+    sources = json.loads(zlib.decompress(data).decode())
+    exec(sources[""], {{"__name__": "pi_kernel remote", "SOURCES": sources}})
+except BaseException:  # the interpreter would take what follows for statements
+    sys.excepthook(*sys.exc_info())
+    sys.stderr.flush()
+    os._exit(1)
 """
 
 

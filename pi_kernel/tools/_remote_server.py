@@ -28,7 +28,7 @@ from pi_kernel.tools._os_errors import FileError, error_code, wording
 from pi_kernel.tools._read_local import open_local_file
 from pi_kernel.tools._remote_commands import run_command
 from pi_kernel.tools._remote_frames import PART_BYTES, WINDOW_PARTS, pack_frame, read_frame
-from pi_kernel.tools._remote_guard import start_guarded
+from pi_kernel.tools._remote_guard import children, start_guarded
 from pi_kernel.tools._remote_paths import find_paths
 
 __all__ = ("FarCall", "StoppedError", "serve")
@@ -180,6 +180,7 @@ def serve() -> None:
         with open(0, "rb", closefd=False) as source:
             _Server(source, 1).run()
     finally:
+        children.kill_groups()
         os._exit(0)  # the keeper kills what still runs
 
 

@@ -14,13 +14,16 @@ import stat
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.runtime.call import Call
 from pi_kernel.tools._atomic import SpecialFileError, special_file_kind, write_atomically
 from pi_kernel.tools._journal import BLOCK_BYTES, FileChange, digest_of, journal
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
 from pi_kernel.tools._os_errors import file_error
 from pi_kernel.tools._threads import run_settled
 
-__all__ = ("undo",)
+__all__ = ("undo", "undo_call")
+
+NOTHING_TO_UNDO = "Nothing to undo: no change of a file by {} is known."
 
 _READ_FLAGS = (
     os.O_RDONLY
@@ -53,7 +56,7 @@ async def undo(session: object, call_id: str, *, signal: AbortSignal | None = No
     """
     changes = journal.find(session, call_id, signal=signal)
     if not changes:
-        raise PiKernelError(f"Nothing to undo: no change of a file by {call_id} is known.")
+        raise PiKernelError(NOTHING_TO_UNDO.format(call_id))
     done: list[str] = []
     for change in reversed(changes):
         try:
@@ -63,6 +66,14 @@ async def undo(session: object, call_id: str, *, signal: AbortSignal | None = No
                 raise
             raise PiKernelError(f"{error} (Before that: {' '.join(done)})") from error
     return " ".join(done)
+
+
+async def undo_call(call: Call) -> str:
+    """Take back what exactly this call did; see `undo`."""
+    host: object = getattr(call, "host", None)
+    if host is None:  # it was made in a context without a session
+        raise PiKernelError(NOTHING_TO_UNDO.format(call.id))
+    return await undo(host, call.id, signal=call.signal)
 
 
 async def _queued(change: FileChange) -> str:

@@ -176,18 +176,18 @@ class Notebook:
         """Wait until a JavaScript function gives something true."""
         self.page.wait_for_function(condition, arg=argument, timeout=WAIT_MS)
 
-    def show_all(self) -> None:
+    def show_all(self, width: int = WIDTH) -> None:
         """Make the page as high as the notebook."""
         self.page.mouse.move(0, 0)
         panel = self.page.locator(".jp-WindowedPanel-outer")
-        self.page.set_viewport_size({"width": WIDTH, "height": MIN_HEIGHT})
+        self.page.set_viewport_size({"width": width, "height": MIN_HEIGHT})
         hidden = panel.evaluate("panel => panel.scrollHeight - panel.clientHeight")
-        self.page.set_viewport_size({"width": WIDTH, "height": MIN_HEIGHT + hidden})
+        self.page.set_viewport_size({"width": width, "height": MIN_HEIGHT + hidden})
         panel.evaluate("panel => panel.scrollTo(0, 0)")
 
-    def picture(self, name: str) -> None:
+    def picture(self, name: str, width: int = WIDTH) -> None:
         """Take a picture of the whole notebook."""
-        self.show_all()
+        self.show_all(width)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", animations="disabled", scale="css")
 

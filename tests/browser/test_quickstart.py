@@ -24,12 +24,14 @@ MATHS = r"costs $5 or $6, $$7$$, \(x\) and \[y\]"
 """What JupyterLab sets as formulas wherever it finds it, but in preformatted text."""
 HOSTILE_CODE = f"""\
 hostile = await ctx.execute_tool("bash", {{"command": r\"\"\"cat <<'X'
-{HOSTILE}
 {MATHS}
+{HOSTILE}
 X\"\"\"}})
 hostile"""
 CONTROL_CODE = 'from IPython.display import HTML\nHTML("<p>A real formula: $z^2$</p>")'
 
+NARROW = 620
+"""Width of a page in pixels, such as half a small screen."""
 MIN_CONTRAST = 4.5
 """Of text, as WCAG AA wants it."""
 
@@ -186,11 +188,17 @@ def test_interrupt_command_stops_a_running_call_at_once(
     )
     notebook = open_notebook(name)
     notebook.start("notebook:run-all-cells")
-    notebook.output("sleep 1000").get_by_text(re.compile("^running: ")).wait_for(timeout=WAIT_MS)
+    notebook.output("sleep 1000").get_by_text(
+        re.compile("^Running echo started; sleep 1000 · ")
+    ).wait_for(timeout=WAIT_MS)
     notebook.picture("running")
     seconds = notebook.page.evaluate(INTERRUPT)
     assert seconds < 0.5
-    assert "the cell was interrupted" in notebook.output("sleep 1000").inner_text()
+    stopped = notebook.output("sleep 1000")
+    assert "the cell was interrupted" in stopped.inner_text()
+    partial = stopped.locator("details[open]", has_text="aborted").locator("pre")
+    partial.wait_for(timeout=WAIT_MS)
+    assert partial.inner_text() == "started"
     notebook.picture("interrupted")
     notebook.command("notebook:run-all-below")
     notebook.output("6 * 7").get_by_text("42").wait_for(timeout=WAIT_MS)
@@ -208,6 +216,33 @@ INTERRUPT = """async () => {
     await told;
     return (performance.now() - begin) / 1000;
 }"""
+
+
+def test_tables_of_tools_and_calls_fit_a_narrow_page(lab: Lab, open_notebook: OpenNotebook) -> None:
+    name = lab.notebook(
+        "narrow.ipynb",
+        "%load_ext pi_kernel",
+        "@ctx.tool\ndef total(numbers: list[float], digits: int = 2) -> float:\n"
+        '    """Add up numbers."""\n    return round(sum(numbers), digits)',
+        'await ctx.execute_tool("edit", {"path": "x.txt", "edits":'
+        ' [{"oldText": "a", "newText": "b"}]}) if __import__("pathlib").Path("x.txt")'
+        '.write_text("a\\nc\\n") else None',
+        'await ctx.execute_tool("read", {"path": 3})',
+        "%tools",
+        "%trace all",
+    )
+    notebook = open_notebook(name)
+    notebook.command("notebook:run-all-cells")
+    notebook.output("%trace all").locator("table").first.wait_for(timeout=WAIT_MS)
+    notebook.picture("narrow", NARROW)
+    assert cut_off(notebook) == []
+    assert notebook.page.evaluate(SCROLLED) == []
+    assert too_faint(notebook) == []
+    assert "from this notebook" in notebook.output("%tools").inner_text()
+
+
+SCROLLED = """() => Array.from(document.querySelectorAll(".jp-OutputArea details > div"))
+    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 60))"""
 
 
 def test_pi_kernel_has_the_tools_in_its_first_cell(lab: Lab, open_notebook: OpenNotebook) -> None:

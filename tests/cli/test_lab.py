@@ -221,11 +221,44 @@ def ask_once(url: str) -> Any:
         raise
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Return the arguments of a process; one that has ended meanwhile has none."""
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:  # a zombie is one too
+        return []
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process still runs; a zombie does not, whenever its parent takes note of it."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def free_port() -> int:
     """Return a port that nobody listens on."""
     with closing(socket.socket()) as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+def test_process_that_has_ended_but_was_not_waited_for_is_not_alive(
+    wait_for: Callable[[Callable[[], Any]], Any],
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as child:
+        process = psutil.Process(child.pid)
+        assert is_alive(process)
+        assert command_of(process)[1:] == ["-c", "import sys; sys.stdin.read()"]
+        assert child.stdin is not None
+        child.stdin.close()
+        wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE)
+        assert not is_alive(process)
+        assert command_of(process) == []
+    assert not is_alive(process)
 
 
 @pytest.mark.kernel
@@ -241,14 +274,14 @@ def test_real_jupyterlab_answers_and_ends_by_ctrl_c_with_its_kernels(
         assert found["content"]["cells"][0]["source"].startswith("# Quick start")
         ask(f"http://127.0.0.1:{port}/api/kernels", name="python3")
         children = psutil.Process(process.pid).children(recursive=True)
-        assert any("ipykernel_launcher" in child.cmdline() for child in children)
+        assert any("ipykernel_launcher" in command_of(child) for child in children)
         os.write(screen, b"\x03")
         read_until(screen, r"Shut down this Jupyter server")
         os.write(screen, b"\x03")
         with os.fdopen(os.dup(screen), "rb", buffering=0) as rest:
             _drain(rest)
         assert process.wait(20) == 0
-        assert not any(child.is_running() for child in children)
+        wait_for(lambda: not any(is_alive(child) for child in children))
 
 
 def _drain(file: Any) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from tests.support.kernels import Kernel, Reply
+from tests.support.processes import below, still_alive
 
 pytestmark = pytest.mark.kernel
 
 SHOWN = "KeyboardInterrupt: the cell was interrupted"
 PROMPT_SECONDS = 0.3
+ATTEMPTS = 5
+"""The least time counts: the machine may be busy with something else."""
+STOP_SECONDS = 5
+"""Far less than what the cells wait for."""
 COMMAND = "sleep 300 & echo started; wait"
 
 SETUP = f"""
@@ -76,11 +80,6 @@ def is_interrupted(reply: Reply) -> bool:
     return True
 
 
-def pids(kernel: Kernel) -> list[psutil.Process]:
-    """Return the processes below the kernel."""
-    return psutil.Process(kernel.pid).children(recursive=True)
-
-
 def count_of(kernel: Kernel) -> int:
     return int(kernel.value("get_ipython().execution_count - 1")) + 1
 
@@ -126,25 +125,25 @@ def test_a_stop_ends_the_calls_the_processes_and_the_cell(
     n = count_of(kernel)
     message_id = kernel.send(code)
     kernel.wait_for_output(message_id, "update: started", times=n_calls)
-    running = pids(kernel)
+    running = below(kernel.pid)
     assert len(running) >= 2 * n_calls  # the shell and its sleep: they are seen while they run
     reply = kernel.stop(message_id)
     assert is_interrupted(reply)
-    assert reply.seconds < 2
+    assert reply.seconds < STOP_SECONDS
     assert "went on" not in reply.stdout
-    _gone, alive = psutil.wait_procs(running, timeout=5)
-    assert alive == []
+    assert still_alive(running) == []
+    # The partial output, then what the tool says, or the pipeline when the tool takes too long.
     assert kernel.value(
-        "[(c.tool, c.status, c.content[0].text) for c in ctx.trace.calls()"
-        f" if c.cell_call_id == 'cell-{n}']"
-    ) == [("bash", "aborted", "started\n\n\nCommand aborted")] * n_calls
+        "[(c.tool, c.status, c.content[0].text.split()[0], c.content[0].text.split()[-1])"
+        f" for c in ctx.trace.calls() if c.cell_call_id == 'cell-{n}']"
+    ) == [("bash", "aborted", "started", "aborted")] * n_calls
     assert kernel.value(f"ctx.cell({n}).status") == "aborted"
     assert kernel.value("(await ctx.tools.bash(command='echo fine'))['output']") == "fine\n"
 
 
 def test_a_stop_takes_less_than_three_tenths_of_a_second(ready: Kernel) -> None:
-    seconds = []
-    for _ in range(3):
+    seconds: list[float] = []
+    while not seconds or (min(seconds) >= PROMPT_SECONDS and len(seconds) < ATTEMPTS):
         message_id = ready.send("await asyncio.gather(*(helper() for _ in range(4)))")
         ready.wait_for_output(message_id, "update: started", times=4)
         seconds.append(ready.stop(message_id).seconds)
@@ -178,7 +177,7 @@ def test_a_stop_between_two_calls_ends_the_await(ready: Kernel) -> None:
     ready.wait_for_output(message_id, "idle")
     reply = ready.stop(message_id)
     assert is_interrupted(reply)
-    assert reply.seconds < 2
+    assert reply.seconds < STOP_SECONDS
     assert ready.value(f"ends('cell-{n}')") == [("1", "ok")]
 
 
@@ -208,7 +207,7 @@ def test_a_stop_ends_a_cell_that_waits_for_anything_else(ready: Kernel, wait: st
     ready.wait_for_output(message_id, "waits")
     reply = ready.stop(message_id)
     assert is_interrupted(reply)
-    assert reply.seconds < 2
+    assert reply.seconds < STOP_SECONDS
 
 
 def test_a_stop_in_synchronous_code_ends_the_cell_and_the_calls_beside_it(ready: Kernel) -> None:
@@ -243,7 +242,7 @@ def test_a_cell_that_waits_for_another_cells_call_is_stopped(ready: Kernel) -> N
     ready.wait_for_output(message_id, "waits")
     reply = ready.stop(message_id)
     assert is_interrupted(reply)
-    assert reply.seconds < 2
+    assert reply.seconds < STOP_SECONDS
     assert ready.value(f"ends('cell-{n}')") == [("1", "aborted")]
 
 
@@ -282,7 +281,7 @@ def test_a_tool_in_a_thread_is_left_behind(ready: Kernel) -> None:
     ready.wait_for_output(message_id, "thread works")
     reply = ready.stop(message_id)
     assert is_interrupted(reply)
-    assert reply.seconds < 2
+    assert reply.seconds < STOP_SECONDS
     assert ready.value(f"ends('cell-{n}'), ctx.last.text") == (
         [("1", "aborted")],
         "Operation aborted",
@@ -379,26 +378,25 @@ def test_code_that_swallows_the_stop_is_stopped_by_the_next_one(ready: Kernel) -
         "            await asyncio.sleep(300)\n"
         "        except asyncio.CancelledError:\n"
         "            pass\n"
+        "    print('last', flush=True)\n"
         "    await asyncio.sleep(300)\n"
         "await swallow()"
     )
-    ready.wait_for_output(message_id, "round 0")
-    ready.interrupt()
-    ready.wait_for_output(message_id, "round 1")
-    ready.interrupt()
-    ready.interrupt()
+    for text in ("round 0", "round 1", "last"):
+        ready.wait_for_output(message_id, text)
+        ready.interrupt()
     assert is_interrupted(ready.wait(message_id))
 
 
 def test_a_task_that_swallows_the_stop_is_left_behind_by_the_second(ready: Kernel) -> None:
     message_id = ready.send(
         "async def swallow():\n"
+        "    asyncio.get_running_loop().call_later(0.01, print, 'waits')\n"
         "    while not gates.get('let go'):\n"
         "        try:\n"
         "            await asyncio.sleep(0.05)\n"
         "        except asyncio.CancelledError:\n"
         "            print('swallowed', flush=True)\n"
-        "print('waits', flush=True)\n"
         "swallower = asyncio.create_task(swallow())\n"
         "await swallower"
     )

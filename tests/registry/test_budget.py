@@ -101,6 +101,14 @@ def test_a_lone_surrogate_is_written_as_a_replacement_character() -> None:
     assert saved(result).read_text(encoding="utf-8") == "ab\ufffdcd"
 
 
+def test_details_that_are_no_dict_stay_and_the_text_alone_names_the_file() -> None:
+    result = bound_result(ToolResult("abcd", details=[1]), 2)
+    assert result.details == [1]
+    path = Path(result.content[0].text.rpartition("Full output: ")[2].rstrip("]"))  # type: ignore[union-attr]  # a text
+    assert path.read_text(encoding="utf-8") == "abcd"
+    path.unlink()
+
+
 async def test_only_a_models_own_calls_are_cut() -> None:
     long = make_tool("long", lambda _p, _c: "x" * 5_000, max_result_chars=1_000)
 

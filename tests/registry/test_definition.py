@@ -118,3 +118,8 @@ async def test_a_plain_function_may_execute_too() -> None:
     definition = dataclasses.replace(make_tool("a"), execute=execute)
     assert (await session_with(definition).execute_tool("a")).text == "plain"
     assert await wrap_tool_definition(definition).execute("x", {}) == "plain"
+
+
+def test_its_repr_is_short() -> None:
+    definition = make_tool("read", exposure="codemode")
+    assert repr(definition) == "ToolDefinition('read', exposure='codemode')"

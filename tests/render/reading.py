@@ -74,10 +74,11 @@ SOURCE = re.compile(r"data:image/(?:png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/]+
 class Reader(HTMLParser):
     """Collects the text and stops at anything that a notebook would drop."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_pre: bool = False) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.tags: list[str] = []
+        self._in_pre = in_pre
         self._open: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -99,6 +100,8 @@ class Reader(HTMLParser):
         assert self._open.pop() == tag, f"</{tag}> ends another tag"
 
     def handle_data(self, data: str) -> None:
+        if not self._in_pre and "pre" not in self._open and {"$", "\\"} & set(data):
+            assert len(data) == 1, f"may begin a formula: {data!r}"
         self.parts.append(data)
 
     def handle_comment(self, data: str) -> None:
@@ -126,10 +129,13 @@ def check_style(style: str) -> None:
         assert re.fullmatch(STYLES[name], value), f"style {name}: {value!r}"
 
 
-def text_in(html: str) -> str:
-    """Return the text that a person sees, after checking every tag, attribute and style."""
+def text_in(html: str, *, in_pre: bool = False) -> str:
+    """Return the text that a person sees, after checking every tag, attribute and style.
+
+    What is not preformatted, and not to stand in preformatted text, must hold no formulas.
+    """
     html.encode()  # a lone surrogate cannot be sent
-    reader = Reader()
+    reader = Reader(in_pre=in_pre)
     reader.feed(html)
     return reader.finished()
 

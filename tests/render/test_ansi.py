@@ -75,4 +75,4 @@ def test_any_output_gives_one_piece_of_balanced_html_a_line(lines: list[str]) ->
     html = ansi_lines(lines)
     assert len(html) == len(lines)
     for line in html:
-        text_in(line)
+        text_in(line, in_pre=True)

@@ -26,10 +26,11 @@ def test_the_exact_card_of_a_small_call() -> None:
     outcome = outcome_of("greet", {"name": "Ada"}, ToolResult("Hello <b>Ada</b>"))
     assert forget_time(html_of(outcome)) == (
         '<details open style="border:1px solid rgba(128,128,128,0.40);border-radius:6px;'
-        'margin:0 0 8px 0;line-height:20px;font-size:13px"><summary style="padding:6px 10px;'
+        'margin:0 0 8px 0;line-height:20px;font-size:13px"><summary style="padding:6px 12px;'
         'background:rgba(128,128,128,0.12);cursor:pointer"><span style="background:'
         "rgba(46,160,67,0.22);border-radius:3px;padding:1px 6px;margin-right:8px;font-size:12px"
-        f'">ok</span> <span style="{MONO};font-weight:bold">greet</span> <span style="{MONO}">'
+        f'">ok</span> <span style="{MONO};font-weight:bold">greet</span> '
+        f'<span style="{MONO};margin-left:8px">'
         'name=&quot;Ada&quot;</span> <span style="opacity:0.75;font-size:12px;margin-left:8px;'
         'white-space:nowrap">TIME</span></summary><pre style="margin:0;padding:8px 12px;'
         f"background:transparent;border:0;{MONO};line-height:18px;white-space:pre-wrap;overflow-wrap:break-word;"

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pi_kernel import Block, ToolAborted, ToolSession, ToolTimeout, tool
 from pi_kernel.protocol.results import ToolResult
+from pi_kernel.render.places import use_cell_numbers
 from tests.render.reading import (
     call_in,
     outcome_of,
@@ -54,6 +58,46 @@ def test_an_exception_says_where_it_was_raised() -> None:
         "error fails TIMEfails raised ValueError\nIn fails, test_call_failures.py, line "
     )
     assert text.endswith("Text the model gotnear SELEC\nsyntax error")
+
+
+FAILS = "def fails():\n    raise ValueError\n"
+
+
+def fails_in(file_name: str) -> str:
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(FAILS, file_name, "exec"), namespace)  # noqa: S102 - as a kernel does
+    session = ToolSession(tools=[tool(namespace["fails"])])
+    return seen(session.run(session.execute_tool("fails", {})))
+
+
+@pytest.mark.parametrize("file_name", ["/var/ipykernel_12/1294157598.py", "<ipython-input-7-3c5f>"])
+def test_an_exception_in_a_cell_names_the_cell(file_name: str) -> None:
+    assert "\nIn fails, the cell, line 2." in fails_in(file_name)
+    use_cell_numbers({file_name: 7}.get)
+    try:
+        assert "\nIn fails, cell [7], line 2." in fails_in(file_name)
+        assert "\nIn fails, app.py, line 2." in fails_in("/src/app.py")
+    finally:
+        use_cell_numbers(None)
+    assert "\nIn fails, the cell, line 2." in fails_in(file_name)
+
+
+@pytest.mark.parametrize("raised", [True, False])
+def test_coerced_arguments_are_shown_as_the_tool_got_them(
+    folder: Path,
+    raised: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    if not raised:
+        (folder / "3").write_text("three")
+    text = seen(call_in(folder, "read", {"path": 3, "limit": "1"}))
+    assert text.startswith(
+        "error read 3:1-1 TIMENo file at 3\n" if raised else "ok read 3:1-1 1 line, TIME"
+    )
+
+
+def test_a_missing_file_is_named_as_it_was_given(folder: Path) -> None:
+    for path in ("gone.csv", "src/gone.csv", "./gone.csv", f"{folder}/gone.csv"):
+        assert f"No file at {path}\n" in seen(call_in(folder, "read", {"path": path}))
 
 
 def test_a_refused_call_says_that_nothing_ran() -> None:

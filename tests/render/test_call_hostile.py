@@ -20,6 +20,7 @@ from tests.render.reading import (
 
 HOSTILE = (
     "<script>alert(1)</script></pre></details><img src=x onerror=alert(1)>&lt;&amp;\"'"
+    "$x$ $$y$$ \\(z\\) \\[w\\] \\begin{a}b\\end{a}"
     "\u202eevil\u202c\u200b\x00\x1b[31m\x1b]8;;javascript:x\x07\ud800]]>-->"
 )
 
@@ -92,6 +93,7 @@ BOMBS = {
     "empty lines": "\n" * 5_000_000,
     "json": "[" * 5_000_000,
     "rows": "a:1: x\n" * 1_000_000,
+    "formulas": "$\\" * 2_000_000,
     "surrogates": "\ud800" * 1_000_000,
 }
 

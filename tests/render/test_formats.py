@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pi_kernel.protocol.usage import Cost, Usage
-from pi_kernel.render.formats import count, counted, duration, money, size, usage_text
+from pi_kernel.render.formats import at_least, count, counted, duration, money, size, usage_text
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,11 @@ from pi_kernel.render.formats import count, counted, duration, money, size, usag
 )
 def test_a_time_is_written_in_the_unit_that_reads_best(ms: float, text: str) -> None:
     assert duration(ms) == text
+
+
+def test_a_count_that_is_not_the_whole_is_open() -> None:
+    texts = [at_least(1, "file"), at_least(1_204, "match", "matches")]
+    assert texts == ["1+ files", "1,204+ matches"]
 
 
 @pytest.mark.parametrize(

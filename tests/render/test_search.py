@@ -54,8 +54,15 @@ def test_the_notice_of_a_limit_stands_below_and_the_count_is_open() -> None:
     notice = "100 matches limit reached. Use limit=200 for more, or refine pattern"
     body = grep(f"a:1: parent_id\n\n[{notice}]", details={"matchLimitReached": 100})
     assert body is not None
-    assert body.facts == ["1 match+ in 1 file"]
+    assert body.facts == ["1+ matches in 1 file"]
     assert body.foot == [f"{notice}."]
+
+
+def test_a_notice_of_long_lines_leaves_the_count_as_it_is() -> None:
+    notice = "Some lines truncated to 500 chars. Use read tool to see full lines"
+    body = grep(f"a:1: parent_id\n\n[{notice}]", details={"linesTruncated": True})
+    assert body is not None
+    assert (body.facts, body.foot) == (["1 match in 1 file"], [f"{notice}."])
 
 
 def test_no_match_is_said_in_words() -> None:

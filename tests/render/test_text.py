@@ -11,6 +11,7 @@ from pi_kernel.render._text import (
     attribute_text,
     cut,
     escape,
+    escape_in_pre,
     in_one_line,
     line_of,
     plain,
@@ -75,6 +76,18 @@ def test_any_text_comes_out_as_html_of_nothing_but_text(text: str) -> None:
     seen = text_in(escape(text))
     if plain(text) == text:
         assert seen == text
+
+
+def test_what_begins_a_formula_stands_alone_but_in_preformatted_text() -> None:
+    text = r"$a$ \(b\)"
+    dollar, backslash = "<span>$</span>", "<span>\\</span>"
+    assert escape(text) == f"{dollar}a{dollar} {backslash}(b{backslash})"
+    assert escape_in_pre(text) == text
+
+
+@given(st.text("$\\()[]{}ab<&\u202e"))
+def test_no_text_holds_a_formula(text: str) -> None:
+    assert text_in(escape(text)) == text_in(escape_in_pre(text), in_pre=True)
 
 
 @given(ANY_TEXT)

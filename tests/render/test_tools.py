@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pi_kernel import ToolSession
+from pi_kernel import ToolSession, tool
 from pi_kernel.protocol.tools import ToolAnnotations, ToolNamespace
 from pi_kernel.registry.registry import ToolRegistry
 from pi_kernel.render._schema_types import parameters_of, type_name
@@ -22,8 +22,8 @@ SCHEMA = {
 
 def registry_of(*tools: Any) -> ToolRegistry:
     registry = ToolRegistry()
-    for tool in tools:
-        registry.register(tool)
+    for each in tools:
+        registry.register(each)
     return registry
 
 
@@ -44,15 +44,15 @@ def test_a_tool_of_ones_own_says_everything_about_itself() -> None:
     text = shown(registry)
     assert text == (
         "Tools 1 tool, 1 for the model, 1 for scripts"
-        "ToolExposureModel can callScripts can callParametersFrom"
-        "Your own, 1"
-        "query read-only\nRun a query."
+        "ToolExposureModel can callScripts can call"
+        "Your own, 1 from tests.render.reading"
+        "query read-only\nRun a query.\nsql str, limit? int = 100"
         "It is active, so the model, scripts and other tools can call it."
         " Your cells call it with await ctx.tools.query(sql=...)."
         "Run a query. It only reads."
         "sql str One statement."
         "limit? int = 100 At most this many."
-        "directyesyessql str, limit? int = 100tests.render.reading"
+        "directyesyes"
     )
 
 
@@ -124,8 +124,22 @@ def test_tools_stand_in_groups_by_where_they_came_from() -> None:
     registry.register(tool_of("a", None), source="extension", extension="github")
     registry.register(tool_of("b", None, namespace=ToolNamespace(name="mcp__docs")))
     text = shown(registry)
-    positions = [text.index(group) for group in ("Built in, 1", "github, 1", "mcp__docs, 1")]
+    positions = [
+        text.index(group) for group in ("Built into pi_kernel, 1", "github, 1", "mcp__docs, 1")
+    ]
     assert positions == sorted(positions)
+    assert " from " not in text  # the groups say it
+
+
+def test_a_tool_says_where_it_came_from_where_its_group_does_not() -> None:
+    def mine() -> str:
+        return ""
+
+    mine.__module__ = "__main__"
+    text = shown(registry_of(query(), tool(mine)))
+    assert "Your own, 2query" in text
+    assert "\nsql str, limit? int = 100\nFrom tests.render.reading" in text
+    assert "mine\nFrom this notebook" in text
 
 
 def test_the_built_in_tools_have_a_table() -> None:

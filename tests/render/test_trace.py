@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from pi_kernel import ToolContext, ToolSession, tool
 from pi_kernel.protocol.usage import Cost, Usage
 from pi_kernel.render.trace import MAX_HTML_BYTES, TraceNodeLike, trace_bundle, trace_text
@@ -74,6 +76,36 @@ def test_calls_of_a_session_are_a_tree_of_text() -> None:
     assert "\nbroken" in text
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        FakeCall(),
+        FakeCall(status="error", is_error=True),
+        FakeCall(status="blocked", is_error=True),
+        FakeCall(queued_ms=0.001, total_ms=1_000.0),
+    ],
+)
+def test_bars_of_one_colour_need_no_words(call: FakeCall) -> None:
+    assert "Bars" not in text_in(html_of(Node(call), Node(call)))
+
+
+def test_only_the_colours_that_are_seen_are_told() -> None:
+    failed = FakeCall(status="error", is_error=True)
+    assert text_in(html_of(Node(FakeCall()), Node(failed))).endswith(
+        "Bars are blue for calls that ran and red for failed calls."
+    )
+
+
+def test_structured_content_is_looked_at_only_where_it_tells_the_word() -> None:
+    class Lazy(FakeCall):
+        def __getattribute__(self, name: str) -> Any:
+            assert name != "structured"
+            return super().__getattribute__(name)
+
+    calls = [Lazy(), Lazy(tool="bash"), Lazy(status="error", is_error=True)]
+    assert "3 calls, 1 failed" in trace_text([Node(call) for call in calls], title="cell-1")
+
+
 def test_the_text_has_one_aligned_line_a_call() -> None:
     tree = Node(
         FakeCall(tool="bash", args={"command": "make"}, duration_ms=11_500),
@@ -126,7 +158,10 @@ def test_the_table_has_a_row_a_call_with_a_bar_and_details() -> None:
     text = text_in(html)
     assert text.startswith("Trace cell-1 3 calls, 2 failed, 0.1 sCallStatusTime0 to 0.1 sread a")
     assert "\nline 1\nline 2" in text
-    assert text.endswith("Bars: blue ran, red failed, amber was refused, grey queued.")
+    assert text.endswith(
+        "Bars are blue for calls that ran, red for failed calls, amber for refused calls"
+        " and grey for time in a queue."
+    )
 
 
 def test_tokens_and_cost_are_summed() -> None:

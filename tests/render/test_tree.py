@@ -63,7 +63,7 @@ def test_rows_say_status_tool_arguments_time_and_error() -> None:
 def test_the_exact_html_of_a_row() -> None:
     rows = rows_of([record("c/1"), record("c/1/1", arguments={"path": "<a>"}, duration_ms=2)], "c")
     mono = "font-family:Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:12px"
-    row = "padding:4px 10px;border-top:1px solid rgba(128,128,128,0.40);font-size:12px"
+    row = "padding:4px 12px;border-top:1px solid rgba(128,128,128,0.40);font-size:12px"
     word = '<span style="display:inline-block;min-width:80px">ok</span>'
     assert tree_html(rows, Room(50_000)) == (
         f'<div style="{row}">{word} <span style="{mono}"><b>read</b></span></div>'

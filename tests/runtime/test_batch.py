@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from pi_kernel import AbortSignal, Block, ToolCall, ToolContext, ToolOutcome, ToolResult, Usage
@@ -214,6 +215,21 @@ async def test_nested_calls_between_the_end_and_the_message_are_still_recorded()
     assert [c.status for c in first.nested_calls.calls] == ["ok"]
 
 
+async def test_a_running_batch_keeps_the_set_that_it_was_issued_with() -> None:
+    def switch(_params: Any, ctx: ToolContext) -> str:
+        ctx.session.set_active(["switch", "late"])
+        return "switched"
+
+    session = session_with(
+        make_tool("switch", switch, execution_mode="sequential"), make_tool("b"), make_tool("late")
+    )
+    session.set_active(["switch", "b"])
+    outcomes = await session.execute_batch(calls("switch", "b", "late"))
+    assert [o.text for o in outcomes] == ["switched", "b", "Tool late not found"]
+    (outcome,) = await session.execute_batch(calls("late"))
+    assert outcome.text == "late"
+
+
 async def test_large_batches_keep_order() -> None:
     session = session_with(make_tool("t", lambda p, _: str(p["n"])))
     batch = [ToolCall(id=str(n), name="t", arguments={"n": n}) for n in range(300)]
@@ -258,6 +274,7 @@ async def test_refusing_goes_on_to_the_last_call_when_it_is_cancelled() -> None:
         outcomes.append(outcome)
 
     session.on("tool_execution_start", hang)
+    session.on("tool_execution_start", lambda _: anyio.lowlevel.checkpoint())
     batch = [ToolCall(id="A", name="a"), ToolCall(id="B", name="a")]
     task = asyncio.ensure_future(
         refuse_batch(session.host.root, batch, signal=AbortSignal(), on_result=on_result)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from pi_kernel import (
@@ -231,6 +232,19 @@ async def test_blocking_interrupts_makes_an_abort_wait() -> None:
         gate.open.set()
         assert (await task).text == "whole"
     assert seen == [True, True]
+
+
+async def test_forcing_ends_a_call_that_an_abort_waits_for() -> None:
+    gate = Gate()
+    session = session_with(make_tool("t", gate, interrupt_behavior="block"))
+    task = await started(session, "t", gate)
+    (call,) = session.host.calls
+    call.force()
+    assert (await asyncio.wait_for(task, 5)).status == "aborted"
+    call.force()
+    await session.execute_tool("nope")
+    session.host.calls[1].force()
+    assert task_is_clean()
 
 
 async def test_a_second_abort_changes_nothing() -> None:
@@ -559,6 +573,28 @@ async def test_a_tool_that_swallows_somebodys_cancellation_does_not_keep_it(
     assert task_is_clean()
 
 
+async def test_a_nested_tool_that_swallows_the_cancellation_of_its_own_task_is_aborted() -> None:
+    gate = Gate()
+
+    async def swallow(params: Any, ctx: ToolContext) -> str:
+        with contextlib.suppress(asyncio.CancelledError):
+            await gate(params, ctx)
+        await anyio.lowlevel.checkpoint()
+        return "went on"
+
+    async def run(ctx: ToolContext) -> str:
+        child = asyncio.ensure_future(ctx.execute_tool("leaf"))
+        await gate.started.wait()
+        child.cancel()
+        await asyncio.wait({child})
+        return f"child cancelled: {child.cancelled()}"
+
+    session = session_with(outer(run), make_tool("leaf", swallow))
+    outcome = await session.execute_tool("outer")
+    assert (outcome.status, outcome.text) == ("ok", "child cancelled: True")
+    assert [r.status for r in session.trace.calls()] == ["ok", "aborted"]
+
+
 async def test_a_tools_own_time_limits_do_not_disturb_its_call() -> None:
     async def run(_params: Any, _ctx: Any) -> str:
         with anyio.move_on_after(0.01):
@@ -632,6 +668,7 @@ async def test_a_cancellation_while_a_handler_runs_ends_the_call(
 
     session.on(point, hang)
     log = Log(session)
+    session.subscribe(lambda _: anyio.lowlevel.checkpoint())
     await cancel(session.execute_tool("t"), gate)
     assert [r.status for r in session.trace.calls()] == ["aborted"]
     assert log.kinds() == ["tool_execution_start", "tool_execution_end"]
@@ -736,6 +773,7 @@ async def test_every_call_of_a_cancelled_batch_has_its_events_and_result(
         make_tool("a"), make_tool("b", gate), make_tool("c", never), tool_execution=execution
     )
     log = Log(session)
+    session.subscribe(lambda _: anyio.lowlevel.checkpoint())
     await cancel(session.execute_batch(calls("a", "b", "c")), gate)
 
     assert [(r.id, r.status) for r in session.trace.calls()] == [
@@ -749,13 +787,15 @@ async def test_every_call_of_a_cancelled_batch_has_its_events_and_result(
     assert task_is_clean()
 
 
+@pytest.mark.parametrize("execution", ["parallel", "sequential"])
 @pytest.mark.parametrize("cancel", [by_task_cancel, by_move_on_after])
 @pytest.mark.parametrize("point", ["tool_execution_start", "tool_call", "tool_execution_end"])
 async def test_a_batch_that_is_cancelled_while_a_handler_runs_gives_all_results(
-    cancel: Canceller, point: str
+    execution: Any, cancel: Canceller, point: str
 ) -> None:
     gate = Gate()
-    session = session_with(make_tool("a"), make_tool("b"), make_tool("c"))
+    tools = [make_tool("a"), make_tool("b"), make_tool("c")]
+    session = session_with(*tools, tool_execution=execution)
 
     async def hang(event: Any) -> None:
         if event.tool_call_id == "B":
@@ -764,6 +804,7 @@ async def test_a_batch_that_is_cancelled_while_a_handler_runs_gives_all_results(
 
     session.on(point, hang)
     log = Log(session)
+    session.subscribe(lambda _: anyio.lowlevel.checkpoint())
     await cancel(session.execute_batch(calls("a", "b", "c")), gate)
     assert len(log.of("tool_execution_start")) == len(log.of("tool_execution_end")) == 3
     assert [step for step in log.steps() if step.startswith("m")] == ["m A", "m B", "m C"]
@@ -794,6 +835,7 @@ async def test_a_hook_that_swallows_the_cancellation_of_a_batch_does_not_keep_it
     async def swallow(_event: Any) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await gate(None, None)  # type: ignore[arg-type]  # it does not look
+        await anyio.lowlevel.checkpoint()
 
     session.on("tool_call", swallow)
     await by_task_cancel(session.execute_batch(calls("a", "b")), gate)

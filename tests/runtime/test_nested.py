@@ -8,7 +8,17 @@ from typing import Any
 import anyio
 import pytest
 
-from pi_kernel import ToolContext, ToolOutcome, ToolResult, tool
+from pi_kernel import (
+    AbortSignal,
+    ToolContext,
+    ToolOutcome,
+    ToolResult,
+    ToolSession,
+    Usage,
+    tool,
+)
+from pi_kernel.runtime.call import Caller
+from pi_kernel.runtime.records import NestedCallRecorder
 from tests.support.calls import Gate, outer
 from tests.support.engine import Log, Notes, make_tool, session_with
 
@@ -178,6 +188,65 @@ async def test_a_late_batch_is_refused_too() -> None:
     gate.open.set()
     (outcome,) = await tasks[0]
     assert outcome.text == "The calling tool has already finished"
+
+
+class Watching(Caller):
+    """A caller that is told of its calls and has a record of its own, as a cell."""
+
+    owns_children = True
+    is_watching = True
+    child_reach = "person"
+    child_origin = "cell"
+
+    def __init__(self, session: ToolSession) -> None:
+        super().__init__(session.host, "cell-1", AbortSignal())
+        self.recorder: NestedCallRecorder = NestedCallRecorder()
+        self.notes: list[str] = []
+
+    def child_started(self) -> None:
+        self.notes.append("started")
+
+    def child_ended(self) -> None:
+        self.notes.append("ended")
+
+    async def stop_here(self) -> None:
+        await super().stop_here()
+        self.notes.append("stopped")
+        raise KeyboardInterrupt
+
+
+async def test_a_watching_caller_is_told_and_its_record_gathers_everything_below() -> None:
+    session = session_with(
+        outer(lambda ctx: ctx.execute_tool("leaf")),
+        make_tool("leaf", lambda *_: ToolResult("x", usage=Usage(input=2))),
+    )
+    cell = Watching(session)
+    outcomes = [await session.host.execute_tool("outer", caller=cell) for _ in range(2)]
+    assert [o.id for o in outcomes] == ["cell-1/1", "cell-1/2"]
+    assert [o.parent_tool_call_id for o in outcomes] == ["cell-1", "cell-1"]
+    assert [o.usage for o in outcomes] == [Usage(input=2)] * 2
+    assert cell.notes == ["started", "ended"] * 2
+    record = cell.recorder.snapshot().record()
+    assert [c.id for c in record.calls] == ["cell-1/1", "cell-1/1/1", "cell-1/2", "cell-1/2/1"]
+    assert cell.recorder.usage is not None
+    assert cell.recorder.usage.input == 4
+
+
+async def test_the_code_of_an_interrupted_caller_ends_where_its_call_ends() -> None:
+    session = session_with(make_tool("t"))
+    cell = Watching(session)
+    cell.is_interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        await session.host.execute_tool("t", caller=cell)
+    assert cell.notes == ["started", "ended", "stopped"]
+
+
+async def test_a_caller_has_a_recorder_only_when_it_is_given_one() -> None:
+    session = session_with(make_tool("t"))
+    await Caller(session.host, "x", AbortSignal()).stop_here()
+    assert session.host.root.child_recorder() is None
+    session.host.root.child_started()
+    session.host.root.child_ended()
 
 
 async def test_nothing_stays_with_the_signals_above() -> None:

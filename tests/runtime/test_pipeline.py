@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import anyio
+import anyio.lowlevel
 import pytest
+from pydantic import Field
 
 from pi_kernel import (
     AbortSignal,
@@ -443,6 +446,29 @@ async def test_a_plain_function_may_return_an_awaitable() -> None:
     assert (await one(executing(lambda *_: future))).text == "a future"
 
 
+async def test_many_tools_in_threads_may_wait_for_tools_in_threads() -> None:
+    @tool
+    def inner(n: int) -> int:
+        """Return the number."""
+        return n
+
+    @tool
+    def middle(n: int, ctx: ToolContext) -> int:
+        """Ask another tool and wait for it."""
+        all_are_here.wait(LIMIT_SECONDS)
+        outcome: ToolOutcome = ctx.session.run(ctx.execute_tool("inner", {"n": n}))
+        return int(outcome.value)
+
+    threads = 40
+    all_are_here = threading.Barrier(threads)
+    session = session_with(inner, middle)
+    with anyio.fail_after(LIMIT_SECONDS):
+        outcomes = await asyncio.gather(
+            *(session.execute_tool("middle", {"n": n}) for n in range(threads))
+        )
+    assert [o.value for o in outcomes] == list(range(threads))
+
+
 async def test_the_duration_is_of_execute_alone() -> None:
     async def execute(*_: Any) -> ToolResult:
         await anyio.sleep(0.03)
@@ -508,5 +534,85 @@ async def test_a_signal_that_is_none_of_ours_is_misuse() -> None:
     signal: Any = asyncio.Event()
     with pytest.raises(PiKernelError, match="signal must be an AbortSignal, got Event"):
         await session.execute_tool("t", signal=signal)
-    assert (await session.execute_tool("t", signal=AbortSignal())).status == "ok"
+
+    class Signal(AbortSignal):
+        pass
+
+    class Name(str):
+        __slots__ = ()
+
+    assert (await session.execute_tool(Name("t"), signal=Signal())).status == "ok"
     assert len(session.trace) == 1
+
+
+# -- functions as tools ----------------------------------------------------------------------------
+
+
+@tool
+async def halve(n: int) -> Any:
+    """Halve an even number."""
+    if n < 0:
+        return ToolResult("negative", is_error=True)
+    if n % 2:
+        raise ValueError("odd")
+    return n // 2
+
+
+@tool
+async def halve_later(n: int) -> Any:
+    """Halve an even number, after a while."""
+    await anyio.lowlevel.checkpoint()
+    return await halve.function(n)
+
+
+@pytest.mark.parametrize("definition", [halve, halve_later])
+@pytest.mark.parametrize("is_hooked", [False, True])
+@pytest.mark.parametrize(
+    ("n", "status", "text"), [(4, "ok", "2"), (3, "error", "odd"), (-1, "error", "negative")]
+)
+async def test_a_function_gives_the_same_with_and_without_hooks(
+    definition: ToolDefinition,
+    is_hooked: bool,  # noqa: FBT001
+    n: int,
+    status: str,
+    text: str,
+) -> None:
+    session = session_with(definition)
+    if is_hooked:
+        session.on("tool_call", lambda _: None)
+        session.on("tool_result", lambda _: None)
+    outcome = await session.execute_tool(definition.name, {"n": n})
+    assert (outcome.status, outcome.text, outcome.is_error) == (status, text, status != "ok")
+    assert outcome.duration_ms is not None
+
+
+async def test_a_converter_of_a_functions_arguments_has_its_say() -> None:
+    @tool
+    async def weigh(item: Literal["a", "b"], at: Annotated[int, Field(gt=0)]) -> str:
+        """Weigh an item."""
+        return f"{item} {at}"
+
+    session = session_with(weigh)
+    assert (await session.execute_tool("weigh", {"item": "a", "at": "2"})).text == "a 2"
+    assert (await session.execute_tool("weigh", {"item": "a", "at": 0})).status == "invalid"
+
+
+async def test_a_typed_tool_converts_with_its_model() -> None:
+    @tool
+    async def when(day: dt.date) -> str:
+        """Say which day it is."""
+        return day.strftime("%d.%m.%Y")
+
+    session = session_with(when)
+    assert (await session.execute_tool("when", {"day": "2026-11-30"})).text == "30.11.2026"
+    outcome = await session.execute_tool("when", {"day": "someday"})
+    assert outcome.status == "invalid"
+    assert outcome.text.startswith('Validation failed for tool "when":\n  - day: ')
+
+
+async def test_a_hooks_extra_key_that_a_function_cannot_take_is_an_error_result() -> None:
+    session = session_with(halve)
+    session.on("tool_call", lambda event: event.input.update(extra=1))
+    outcome = await session.execute_tool("halve", {"n": 4})
+    assert outcome.status == "error"
+    assert "extra" in outcome.text

@@ -140,6 +140,22 @@ async def test_a_call_that_ends_after_the_record_was_taken_changes_nothing_in_it
     assert after["usage"]["input"] == 1
 
 
+async def test_the_usage_of_a_dropped_call_counts() -> None:
+    async def run(ctx: ToolContext) -> str:
+        for number in range(257):
+            await ctx.execute_tool("last" if number == 256 else "leaf")
+        return "done"
+
+    session = session_with(
+        outer(run),
+        make_tool("leaf"),
+        make_tool("last", lambda *_: ToolResult("x", usage=Usage(input=3))),
+    )
+    outcome = await session.execute_tool("outer")
+    assert outcome.usage == Usage(input=3)
+    assert {call.name for call in outcome.nested_calls.calls} == {"leaf"}
+
+
 async def test_a_record_of_no_calls_is_empty_and_left_off_the_wire() -> None:
     outcome = await session_with(make_tool("t")).execute_tool("t")
     assert outcome.nested_calls == NestedToolCalls()

@@ -11,7 +11,10 @@ import anyio.lowlevel
 import pytest
 
 from pi_kernel import ToolContext, ToolDefinition, ToolResult
+from pi_kernel.protocol.events import AgentSettled
 from pi_kernel.protocol.results import text_of
+from pi_kernel.runtime.events import EventSink
+from pi_kernel.runtime.updates import UpdateDelivery
 from tests.support.calls import Gate, outer
 from tests.support.engine import ANYTHING, Log, Notes, make_tool, session_with
 
@@ -259,3 +262,99 @@ async def test_an_update_for_a_loop_that_is_gone_is_dropped() -> None:
     session.abort()
     assert session.trace.calls()[0].status == "unfinished"
     kept[1].get_coro().close()
+
+
+async def test_a_watcher_alone_needs_no_listener() -> None:
+    notes = Notes()
+    session = session_with(updating("one", "two", "three"))
+
+    async def watch(partial: ToolResult) -> None:
+        await anyio.lowlevel.checkpoint()
+        notes.append(text_of(partial.content))
+
+    def watch_the_first_only(partial: ToolResult) -> Any:
+        return watch(partial) if text_of(partial.content) == "one" else notes.append("plain")
+
+    await session.execute_tool("t", on_update=watch)
+    await session.execute_tool("t", on_update=watch_the_first_only)
+    await session.execute_tool("t", on_update=lambda _: notes.append("sync"))
+    assert notes == ["one", "two", "three", "one", "plain", "plain", *["sync"] * 3]
+
+
+async def test_a_keyboard_interrupt_of_a_watcher_stops_the_tool() -> None:
+    def stop(_partial: ToolResult) -> None:
+        raise KeyboardInterrupt
+
+    outcome = await session_with(updating("one")).execute_tool("t", on_update=stop)
+    assert (outcome.status, outcome.text) == ("aborted", "one\n\nOperation aborted")
+
+
+async def test_an_update_that_a_thread_was_making_at_the_end_is_dropped() -> None:
+    is_converting, may_convert = threading.Event(), threading.Event()
+
+    class Slow:
+        def __repr__(self) -> str:
+            is_converting.set()
+            may_convert.wait(10)
+            return "slow"
+
+    threads: list[threading.Thread] = []
+
+    async def execute(_id: str, _params: Any, _signal: Any, update: Any, _ctx: Any) -> ToolResult:
+        threads.append(threading.Thread(target=update, args=(Slow(),)))
+        threads[0].start()
+        await anyio.to_thread.run_sync(is_converting.wait)
+        return ToolResult("done")
+
+    session = session_with(
+        ToolDefinition(name="t", description="", parameters=ANYTHING, execute=execute)
+    )
+    log = Log(session)
+    await session.execute_tool("t")
+    may_convert.set()
+    threads[0].join()
+    await anyio.lowlevel.checkpoint()
+    assert log.kinds() == ["tool_execution_start", "tool_execution_end"]
+
+
+@pytest.mark.parametrize("end", ["finish", "stop"])
+async def test_a_delivery_that_has_ended_drops_what_a_thread_had_scheduled(end: str) -> None:
+    notes = Notes()
+    delivery = UpdateDelivery(EventSink(), notes.append, lambda _: AgentSettled(aborted=False))
+    await getattr(delivery, end)()
+    delivery.send(ToolResult("late"))
+    assert notes == []
+
+
+async def test_a_cancellation_while_updates_are_ended_goes_on() -> None:
+    is_told = anyio.Event()
+    gate = Gate()
+
+    async def never_ends(_partial: ToolResult) -> None:
+        while True:
+            is_told.set()
+            try:
+                await anyio.sleep_forever()
+            except asyncio.CancelledError:
+                if gate.open.is_set():
+                    raise
+
+    async def run(params: Any, ctx: ToolContext) -> Any:
+        ctx.update("half")
+        return await gate(params, ctx)
+
+    session = session_with(make_tool("t", run))
+    before = asyncio.all_tasks()
+    task = asyncio.ensure_future(session.execute_tool("t", on_update=never_ends))
+    await is_told.wait()
+    await gate.started.wait()
+    session.abort()
+    asyncio.get_running_loop().call_later(0.25, task.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert session.trace.calls()[0].status == "aborted"
+    gate.open.set()
+    left = asyncio.all_tasks() - before
+    for pump in left:
+        pump.cancel()
+    await asyncio.wait(left)

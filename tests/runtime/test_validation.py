@@ -24,6 +24,13 @@ MAX_LEVELS = 200
 LISTED = 20
 
 
+class Opaque:
+    """An object that JSON does not know, the same in every process."""
+
+    def __repr__(self) -> str:
+        return "Opaque()"
+
+
 def shown(value: object) -> str:
     return repr(value)[:60]
 
@@ -620,7 +627,7 @@ def test_draft_4_exclusive_bounds_are_understood() -> None:
         {"type": []},
         {"$ref": 3},
         {"then": {"type": "object"}},
-        {"default": object()},
+        {"default": Opaque()},
         {"nullable": True, "x-order": 3, "description": None, "title": 1},
         {"$schema": "http://nowhere.test/draft"},
         {"$id": 3},
@@ -838,7 +845,7 @@ def test_lone_surrogates_pass_and_count_as_one_character() -> None:
         ({"x": b"a"}, "x: bytes cannot be written as JSON"),
         ({"x": {1, 2}}, "x: set cannot be written as JSON"),
         ({"x": {1: 2}}, "x: the key 1 is not text"),
-        (object(), "root: object cannot be written as JSON"),
+        (Opaque(), "root: Opaque cannot be written as JSON"),
     ],
     ids=shown,
 )

@@ -10,9 +10,12 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pi_kernel import AbortSignal, PiKernelError, ToolAborted, ToolResult
 from pi_kernel.tools import create_tool_definition
+from pi_kernel.tools._collation import sort_names
 
 
 async def ls(

@@ -56,6 +56,25 @@ async def test_a_record_says_what_a_call_was_and_gave() -> None:
     assert (record.cell_call_id, record.turn_id, record.turn_index) == (None, None, None)
 
 
+async def test_structured_content_is_made_when_somebody_reads_it() -> None:
+    made: list[int] = []
+
+    def rows() -> list[int]:
+        made.append(1)
+        return [1, 2]
+
+    tool = make_tool("a", lambda _p, _c: ToolResult("x").with_structured_factory(rows))
+    session = session_with(tool)
+    await session.execute_tool("a", {})
+    (record,) = session.trace.calls()
+    (node,) = session.trace.tree()
+    assert (repr(record) != "", made) == (True, [])
+    assert (record.structured, node.call.structured) == ([1, 2], [1, 2])
+    assert list(record.to_wire()).index("structured") > list(record.to_wire()).index("content")
+    assert (record.to_wire()["structured"], made) == ([1, 2], [1])
+    assert "result" not in record.to_wire()
+
+
 async def test_raw_arguments_are_kept_where_they_differ_also_as_true_and_one_do() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     session = session_with(make_tool("a", parameters=schema))

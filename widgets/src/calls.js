@@ -1,7 +1,7 @@
 // The calls of a running cell, or one call that somebody looks at: a card each while they are few,
 // a list of what runs and what failed when they are many.
 
-import { button, copyButton, h, icon, link, setAttribute, setText } from "./dom.js";
+import { button, copyButton, h, icon, link, placeChildren, setAttribute, setText } from "./dom.js";
 import { clock, counted, duration, size } from "./formats.js";
 import { fragment } from "./fragment.js";
 import { GONE, UNLOADED } from "./link.js";
@@ -31,14 +31,14 @@ import { plain, shownLine, terminal } from "./text.js";
  * @property {number} nFailedBelow
  */
 
-const MAX_CARDS = 50;
 const MAX_FIRST_LINES = 400;
 const TICK_MS = 100;
+const MAX_TAIL_PX = 152;
 const OUTPUT_EXPECTED_MS = 1000;
 const FAILED = new Set(["error", "invalid", "notfound", "timeout", "blocked"]);
 
 /** @param {{kind: string}} call */
-function runs(call) {
+function isGoing(call) {
   return call.kind === "running" || call.kind === "queued";
 }
 
@@ -48,8 +48,10 @@ class CallsStore {
   /** @type {Map<string, string>} The HTML of results that somebody opened. */
   results = new Map();
   counts = { calls: 0, running: 0, failed: 0 };
-  /** When the numbers of milliseconds were true. */
-  at = 0;
+  /** @type {string[]} Which calls to show, in order. */
+  shown = [];
+  /** What the cell itself says. */
+  note = "";
   /** @type {Map<string, number>} When each call's output last grew. */
   grew = new Map();
 
@@ -67,8 +69,9 @@ class CallsStore {
       call.at = now;
       this.calls.set(call.id, call);
     }
+    this.shown = message.shown;
     this.counts = message.counts;
-    this.at = now;
+    this.note = message.note ?? "";
   }
 
   /** @param {import("./link.js").Link} link */
@@ -105,28 +108,22 @@ class CallsView {
 
   update() {
     const { store, link } = this;
-    const isMany = store.counts.calls > MAX_CARDS;
-    this.head.update(store.counts, link.state);
-    this.head.el.hidden = store.counts.calls < 2;
-    const wanted = [...store.calls.values()].filter((call) => !isMany || runs(call) || isBad(call));
-    for (const call of wanted) {
-      let card = this.cards.get(call.id);
-      if (!card) {
-        card = new Card(store, link, call.id);
-        this.cards.set(call.id, card);
-        this.list.append(card.el);
-      }
+    this.head.update(store, link.state);
+    const wanted = store.shown.flatMap((id) => store.calls.get(id) ?? []);
+    const cards = wanted.map((call) => {
+      const card = this.cards.get(call.id) ?? new Card(store, link, call.id);
       card.update(call);
-    }
-    for (const [id, card] of this.cards) {
-      if (wanted.some((call) => call.id === id)) continue;
-      card.el.remove();
-      this.cards.delete(id);
-    }
+      return card;
+    });
+    this.cards = new Map(cards.map((card) => [card.id, card]));
+    placeChildren(
+      this.list,
+      cards.map((card) => card.el),
+    );
     this.note.hidden = link.state === "live";
     if (link.state === "gone") setText(this.note, GONE);
     if (link.state === "unloaded") setText(this.note, UNLOADED);
-    this.#keepTime(link.state === "live" && wanted.some(runs));
+    this.#keepTime(link.state === "live" && wanted.some(isGoing));
   }
 
   /** @param {boolean} isNeeded */
@@ -141,9 +138,13 @@ class CallsView {
     for (const card of this.cards.values()) card.tick();
   }
 
+  moved() {
+    for (const card of this.cards.values()) card.output.toEnd();
+  }
+
   stopAll() {
     for (const call of this.store.calls.values())
-      if (runs(call)) this.link.send({ type: "stop", id: call.id });
+      if (isGoing(call)) this.link.send({ type: "stop", id: call.id });
   }
 
   close() {
@@ -160,6 +161,7 @@ function isBad(call) {
 class ListHead {
   /** @param {() => void} stopAll */
   constructor(stopAll) {
+    this.note = h("span", { class: "note" });
     this.text = h("span", {});
     this.bad = h("span", { class: "st-error" });
     this.stop = button("Stop all", stopAll, { kind: "stop", shape: "stop" });
@@ -167,6 +169,7 @@ class ListHead {
     this.el = h(
       "div",
       { class: "pi-listhead", hidden: true },
+      this.note,
       this.text,
       this.bad,
       space,
@@ -174,8 +177,12 @@ class ListHead {
     );
   }
 
-  /** @param {{calls: number, running: number, failed: number}} counts @param {string} state */
-  update(counts, state) {
+  /** @param {CallsStore} store @param {string} state */
+  update({ counts, note }, state) {
+    this.el.hidden = counts.calls < 2 && !note;
+    setText(this.note, plain(note));
+    this.note.hidden = !note;
+    this.text.hidden = counts.calls < 2;
     const ended = counts.calls - counts.running;
     setText(
       this.text,
@@ -246,8 +253,8 @@ class Card {
     this.call = call;
     if (before?.kind !== call.kind) this.#showStatus(call, before);
     if (before?.line !== call.line || before?.tool !== call.tool) this.#showLine(call);
-    setText(this.word, this.isStopping && runs(call) ? "stopping" : call.word);
-    this.stop.hidden = !runs(call) || this.link.state !== "live";
+    setText(this.word, this.isStopping && isGoing(call) ? "stopping" : call.word);
+    this.stop.hidden = !isGoing(call) || this.link.state !== "live";
     this.stop.disabled = this.isStopping;
     this.copy.hidden = !this.stop.hidden;
     if (this.#isOpen(call)) {
@@ -264,7 +271,7 @@ class Card {
     setAttribute(this.shape, "class", `pi-i ${SHAPE_OF[call.kind] ?? call.kind}`);
     setAttribute(this.status, "class", `pi-st st-${call.kind}`);
     setAttribute(this.el, "aria-label", plain(`${call.tool}, ${call.word}`));
-    if (before && runs(before) && !runs(call))
+    if (before && isGoing(before) && !isGoing(call))
       setText(this.said, plain(`${call.tool} ended: ${call.word}`));
   }
 
@@ -277,7 +284,7 @@ class Card {
 
   /** @param {Call} call */
   #isOpen(call) {
-    return this.chosen ?? (runs(call) ? hasBody(call) : isBad(call) || this.output.isUsed);
+    return this.chosen ?? (isGoing(call) ? hasBody(call) : isBad(call) || this.output.isUsed);
   }
 
   /** @param {Call} call */
@@ -291,7 +298,7 @@ class Card {
 
   /** Of a call that has ended the kernel makes the body when somebody opens it. @param {Call} call */
   #showResult(call) {
-    if (runs(call)) return;
+    if (isGoing(call)) return;
     const html = this.store.results.get(call.id);
     if (html === undefined) {
       if (!this.isAsked) this.link.send({ type: "open", id: call.id });
@@ -309,12 +316,12 @@ class Card {
     const { call } = this;
     if (!call) return;
     setText(this.time, timeOf(call));
-    if (runs(call) && !this.body.hidden) this.output.tick(call);
+    if (isGoing(call) && !this.body.hidden) this.output.tick(call);
   }
 
   #toggle() {
     if (!this.call) return;
-    this.chosen = this.body.hidden;
+    this.chosen = this.body.hidden === true;
     this.update(this.call);
   }
 
@@ -344,21 +351,19 @@ function hasBody(call) {
 
 /** @param {Call} call */
 export function timeOf(call) {
-  if (call.ms === null) return runs(call) ? "" : "did not run";
-  if (!runs(call)) return duration(call.ms);
+  if (call.ms === null) return isGoing(call) ? "" : "did not run";
+  if (!isGoing(call)) return duration(call.ms);
   const at = /** @type {any} */ (call).at ?? 0;
   return clock(call.ms + performance.now() - at);
 }
 
 /** A path keeps its last part when there is little room. @param {Call} call @returns {(Node | string)[]} */
 export function argumentParts(call) {
-  const cut = call.isPath ? call.line.lastIndexOf("/") + 1 : 0;
   if (!call.isPath) return [h("span", { class: "x" }, ...shownLine(call.line))];
-  const [folder, file] = [call.line.slice(0, cut), call.line.slice(cut)];
-  return [
-    h("span", { class: "h" }, ...shownLine(folder)),
-    h("span", { class: "t" }, ...shownLine(file)),
-  ];
+  const cut = call.line.lastIndexOf("/") + 1;
+  const file = h("span", { class: "t" }, ...shownLine(call.line.slice(cut)));
+  const folder = call.line.slice(0, cut);
+  return folder ? [h("span", { class: "h" }, ...shownLine(folder)), file] : [file];
 }
 
 /** What a running call has told, following its end. */
@@ -405,11 +410,16 @@ class Output {
     this.more.hidden = !tail.earlier;
     setText(this.more, counted(tail.earlier, "earlier line"));
     const lines = tail.text.replace(/\n$/, "").split("\n");
+    this.scroll.hidden = !tail.text;
     this.pre.classList.toggle("wrap", !tail.terminal);
     this.pre.replaceChildren(...terminal(lines.slice(-MAX_FIRST_LINES)));
-    setText(this.lines, counted(tail.lines, "line"));
-    setText(this.bytes, size(tail.bytes));
-    this.follow.hidden = !runs(call);
+    setText(this.lines, tail.text ? counted(tail.lines, "line") : "");
+    setText(this.bytes, tail.text ? size(tail.bytes) : "");
+    this.follow.hidden = !isGoing(call) || this.scroll.scrollHeight <= MAX_TAIL_PX;
+    this.toEnd();
+  }
+
+  toEnd() {
     if (this.isFollowing) this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
@@ -419,7 +429,7 @@ class Output {
     if (!this.tail?.text) {
       setText(this.ago, ago > OUTPUT_EXPECTED_MS ? "Waiting for the first output" : "");
     } else setText(this.ago, `last output ${clock(ago)} ago`);
-    this.ago.hidden = !runs(call);
+    this.ago.hidden = !isGoing(call);
   }
 
   #scrolled() {
@@ -432,7 +442,7 @@ class Output {
   #setFollowing(isFollowing) {
     this.isFollowing = isFollowing;
     setText(this.follow, isFollowing ? "Pause scrolling" : "Follow again");
-    if (isFollowing) this.scroll.scrollTop = this.scroll.scrollHeight;
+    this.toEnd();
   }
 }
 

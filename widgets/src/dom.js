@@ -113,3 +113,14 @@ export function status(kind, word) {
 
 /** @type {Record<string, string>} */
 export const SHAPES = { running: "run" };
+
+/** Make elements the children; those that stay are not touched. @param {Element} parent @param {Element[]} elements */
+export function placeChildren(parent, elements) {
+  const wanted = new Set(elements);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  let next = parent.firstElementChild;
+  for (const element of elements) {
+    if (element === next) next = next.nextElementSibling;
+    else parent.insertBefore(element, next);
+  }
+}

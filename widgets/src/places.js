@@ -9,6 +9,8 @@ import { STYLES } from "./styles.js";
  * @typedef {Object} View One view of a widget.
  * @property {HTMLElement} el
  * @property {() => void} update Show the store as it is now.
+ * @property {() => void} [moved] Called when the view stands in another element: its parts have
+ *   lost how far they were scrolled.
  * @property {() => void} close
  */
 
@@ -43,6 +45,25 @@ export class Slot {
     this.host = host;
     this.root = root;
     this.stopTheme = followTheme(root);
+    host.addEventListener("focusin", () => {
+      this.focused = host.shadowRoot?.activeElement ?? null;
+    });
+    host.addEventListener("focusout", () => {
+      if (host.isConnected) this.focused = null;
+    });
+  }
+
+  /** @type {Element | null} What had the focus, also when the page took the host away. */
+  focused = null;
+
+  /** Stand in an element. @param {Element} place */
+  moveTo(place) {
+    const { focused } = this;
+    place.prepend(this.host);
+    this.view.update();
+    this.view.moved?.();
+    const isFree = !document.activeElement || document.activeElement === document.body;
+    if (focused instanceof HTMLElement && isFree) focused.focus({ preventScroll: true });
   }
 
   close() {
@@ -70,8 +91,7 @@ export class Places {
       if (this.slots.some((slot) => slot.host.parentElement === place)) continue;
       const slot = this.slots.find((one) => !one.host.isConnected) ?? this.#add();
       for (const child of place.children) setHidden(child, true);
-      place.prepend(slot.host);
-      slot.view.update();
+      slot.moveTo(place);
     }
   }
 

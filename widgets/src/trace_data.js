@@ -156,7 +156,12 @@ export class TraceData {
 
   /** @param {number} node */
   isShut(node) {
-    return !(this.chosen.get(node) ?? this.nBelow(node) <= BIG_GROUP);
+    return !(this.chosen.get(node) ?? (this.nBelow(node) <= BIG_GROUP || node === this.onlyTop));
+  }
+
+  /** Where everything hangs in one node, it is open. */
+  get onlyTop() {
+    return this.span[0] === this.order.length ? this.order[0] : null;
   }
 
   /** @param {number} node @param {boolean} isOpen */
@@ -296,24 +301,4 @@ function readWord(word, data) {
   if (key === "status" && value)
     return (i) => data.rows[i][WORD].includes(value) || data.rows[i][KIND].includes(value);
   return (i) => data.textOf(i).includes(word);
-}
-
-/** The labels of a time axis: 4 to 6 of 1, 2 or 5 times a power of ten. @param {number} from @param {number} to @returns {number[]} */
-export function ticks(from, to) {
-  const room = Math.max(to - from, 1e-3);
-  const rough = room / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => room / n <= 6) ?? room;
-  const found = [];
-  for (let n = Math.ceil(from / step - 1e-9); n * step <= to + step * 1e-9; n++)
-    found.push(n * step);
-  return found;
-}
-
-/** A label of the axis, in the unit of its whole. @param {number} ms @param {number} room */
-export function tickLabel(ms, room) {
-  if (room < 1000) return `${Number(ms.toPrecision(6))} ms`;
-  if (room < 120_000) return `${Number((ms / 1000).toPrecision(6))} s`;
-  if (room < 7_200_000) return `${Number((ms / 60_000).toPrecision(6))} min`;
-  return `${Number((ms / 3_600_000).toPrecision(6))} h`;
 }

@@ -9,14 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
 
-__all__ = ("Glob", "GlobError", "parse_glob")
+from pi_kernel.tools._search.automaton import Automaton, Graph
+
+__all__ = ("Glob", "GlobError", "PathTest", "parse_glob")
 
 SEPARATOR = "/"
 MAX_NESTED_BRACES = 50
 """What Python's compiler of regular expressions can take for sure."""
+MAX_WAYS = 100_000
+"""How many ways to match a path `re` may have to try; with more, an `Automaton` tries all at once.
+"""
+WAYS_OF_A_WILDCARD = 100
+"""For a path as they are; a longer one has more places where a wildcard may end."""
+MAX_NODES = 20_000
+"""An automaton with more would take too long for a step."""
 _SLASH = ord("/")
 _LAST_BYTE = 0xFF
+_ANY_BYTE = range(_LAST_BYTE + 1)
+_NO_SLASH = frozenset(_ANY_BYTE) - {_SLASH}
 
 
 class GlobError(ValueError):
@@ -80,6 +93,14 @@ RECURSIVE_SUFFIX = Wildcard(rb"/.*")
 RECURSIVE_MIDDLE = Wildcard(rb"(?:/|/.*/)")
 
 
+class PathTest(Protocol):
+    """What a glob is compiled to."""
+
+    def fullmatch(self, path: bytes, /) -> object | None:
+        """Return None when the path does not match from end to end."""
+        ...
+
+
 @dataclass(frozen=True)
 class Glob:
     """A parsed glob."""
@@ -114,17 +135,31 @@ class Glob:
             return None
         return _to_regex(rest)
 
-    def compile(self, *, ignore_case: bool = False) -> re.Pattern[bytes]:
-        """Compile for `re.Pattern.fullmatch` on paths; case is that of ASCII only.
+    @property
+    def is_quick(self) -> bool:
+        """Whether `re` needs little time for any path."""
+        return _ways(self.tokens) <= MAX_WAYS
+
+    def compile(self, *, ignore_case: bool = False) -> PathTest:
+        """Compile for paths; case is that of ASCII only.
 
         Raises:
-            GlobError: If the expression is too large for Python.
+            GlobError: If the glob is too large for Python.
         """
+        if not self.is_quick:
+            return self._automaton(ignore_case=ignore_case)
         flags = re.DOTALL | (re.IGNORECASE if ignore_case else re.NOFLAG)
         try:
             return re.compile(self.pattern(), flags)
         except (re.error, RecursionError, OverflowError) as error:
             raise GlobError(self.text, f"cannot be compiled: {error}") from error
+
+    def _automaton(self, *, ignore_case: bool) -> Automaton:
+        graph = Graph()
+        start = _add_series(graph, self.tokens, Graph.END, ignore_case=ignore_case)
+        if len(graph.after) > MAX_NODES:
+            raise GlobError(self.text, "cannot be compiled: it has too many alternatives")
+        return Automaton(graph, start)
 
 
 def parse_glob(
@@ -312,28 +347,103 @@ def _encode(text: str) -> bytes:
 
 
 def _to_regex(tokens: Sequence[Token]) -> bytes:
-    parts: list[bytes] = []
+    return b"".join(
+        _token_regex(part) if isinstance(part, Token) else part.regex for part in _parts(tokens)
+    )
+
+
+@dataclass(frozen=True)
+class _FirstFit:
+    """A star and what comes before the next one: the first place where that fits will do.
+
+    Nothing needs to be tried again, so `*a*a*a*b` stays linear.
+    """
+
+    between: tuple[Token, ...]
+
+    @property
+    def regex(self) -> bytes:
+        return rb"(?>[^/]*?" + b"".join(map(_token_regex, self.between)) + rb")"
+
+
+def _parts(tokens: Sequence[Token]) -> Iterator[Token | _FirstFit]:
+    """Yield the tokens of a series; several stars in a row are one."""
     index = 0
     while index < len(tokens):
         token = tokens[index]
         index += 1
         if token != STAR:
-            parts.append(_token_regex(token))
+            yield token
             continue
         while index < len(tokens) and tokens[index] == STAR:
             index += 1
-        # Between two stars the first place where the text fits is as good as any, so nothing
-        # needs to be tried again: `*a*a*a*b` stays linear.
         end = index
         while end < len(tokens) and _is_one_plain_byte(tokens[end]):
             end += 1
         if index < end < len(tokens) and tokens[end] == STAR:
-            between = b"".join(map(_token_regex, tokens[index:end]))
-            parts.append(rb"(?>[^/]*?" + between + rb")")
+            yield _FirstFit(tuple(tokens[index:end]))
             index = end
         else:
-            parts.append(STAR.regex)
-    return b"".join(parts)
+            yield STAR
+
+
+def _ways(tokens: Sequence[Token]) -> float:
+    """Return about how many ways there are to match a path, each of which `re` may try."""
+    ways = 1.0
+    for part in _parts(tokens):
+        match part:
+            case Wildcard() if part != ANY:
+                ways *= WAYS_OF_A_WILDCARD
+            case Alternates(branches):
+                ways *= sum(map(_ways, branches)) or 1
+            case _:
+                pass
+    return ways
+
+
+def _add_series(graph: Graph, tokens: Sequence[Token], after: int, *, ignore_case: bool) -> int:
+    """Add the nodes of a series before a node; return the first one."""
+
+    def add(after: int, token: Token) -> int:
+        return _add_token(graph, token, after, ignore_case=ignore_case)
+
+    if tuple(tokens) == (RECURSIVE_PREFIX,):
+        return graph.loop(_ANY_BYTE, after)
+    return reduce(add, reversed(tokens), after)
+
+
+def _add_token(graph: Graph, token: Token, after: int, *, ignore_case: bool) -> int:
+    slash = (_SLASH,)
+    match token:
+        case Literal(char):
+            for byte in reversed(_encode(char)):
+                after = graph.take(_with_cases({byte}) if ignore_case else {byte}, after)
+            return after
+        case CharClass(negated, _):
+            listed = {byte for byte in _ANY_BYTE if token.matches(byte) != negated}
+            if ignore_case:
+                listed = _with_cases(listed)
+            return graph.take(set(_ANY_BYTE) - listed if negated else listed, after)
+        case Alternates(branches):
+            starts = [
+                _add_series(graph, branch, after, ignore_case=ignore_case)
+                for branch in branches
+                if _to_regex(branch)
+            ]
+            return graph.fork(*starts) if starts else after
+        case _ if token == ANY:
+            return graph.take(_NO_SLASH, after)
+        case _ if token == STAR:
+            return graph.loop(_NO_SLASH, after)
+        case _ if token == RECURSIVE_SUFFIX:
+            return graph.take(slash, graph.loop(_ANY_BYTE, after))
+        case _:
+            rest = graph.fork(after, graph.loop(_ANY_BYTE, graph.take(slash, after)))
+            return rest if token == RECURSIVE_PREFIX else graph.take(slash, rest)
+
+
+def _with_cases(listed: set[int]) -> set[int]:
+    return listed | {byte for one in listed for byte in (bytes((one,)).swapcase())}
 
 
 def _token_regex(token: Token) -> bytes:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from pi_kernel.tools._search.globs import Glob, GlobError, parse_glob
+from pi_kernel.tools._search.globs import Glob, GlobError, PathTest, parse_glob
 
 __all__ = ("Folder", "IgnoreFiles", "Overrides", "Rule", "Rules", "parse_rule", "read_rules")
 
@@ -79,11 +79,17 @@ class Rules:
     """The rules of one place, in order; the last one that matches counts."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules: list[tuple[re.Pattern[bytes], bool, Rule]] = []
+        self._rules: list[tuple[PathTest, bool, Rule]] = []
         names: list[bytes] = []
         paths: list[bytes] = []
+        self._has_slow = False
+        """Whether a rule is not in the expressions over all of them."""
         for rule in rules:
             name_pattern = rule.glob.name_pattern()
+            if not rule.glob.is_quick:
+                self._has_slow = True
+                self._rules.append((rule.glob.compile(), False, rule))
+                continue
             pattern = rule.glob.pattern() if name_pattern is None else name_pattern
             (paths if name_pattern is None else names).append(pattern)
             compiled = re.compile(pattern, re.DOTALL)
@@ -105,7 +111,8 @@ class Rules:
             is_folder: Whether the entry is a folder; a link to one is not.
         """
         if not (
-            (self._any_name is not None and self._any_name.fullmatch(name))
+            self._has_slow
+            or (self._any_name is not None and self._any_name.fullmatch(name))
             or (self._any_path is not None and self._any_path.fullmatch(path))
         ):
             return None
