@@ -15,6 +15,7 @@ from pi_kernel.registry.ui import UI
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.call import Call, Caller, current_caller
 from pi_kernel.runtime.outcome import ToolOutcome
+from pi_kernel.scale.map import OnError, read_items
 from pi_kernel.sessions.session import ToolSession
 from pi_kernel.traces.trace import Trace
 
@@ -63,7 +64,7 @@ class NotebookContext:
         list_of_args: Iterable[Mapping[str, Any]],
         *,
         limit: int | None = None,
-        on_error: str = "keep",
+        on_error: OnError = "keep",
     ) -> list[ToolOutcome]:
         """Call one tool many times at once, with a progress bar.
 
@@ -78,7 +79,7 @@ class NotebookContext:
         """
         from pi_kernel.notebook.progress import progress_bar  # noqa: PLC0415 - loads the display
 
-        calls = list(list_of_args)
+        calls = read_items(list_of_args)
         with progress_bar(f"ctx.map {name}", len(calls)) as step:
             return await self.session.map(name, calls, limit=limit, on_error=on_error, on_done=step)
 

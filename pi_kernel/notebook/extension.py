@@ -19,6 +19,7 @@ from pi_kernel.notebook.cells import Cell, Cells
 from pi_kernel.notebook.ctx import NotebookContext
 from pi_kernel.notebook.interrupt import InterruptHandler
 from pi_kernel.notebook.interrupted_errors import InterruptedErrors
+from pi_kernel.notebook.live import attach_displays, detach_displays, unload_views
 from pi_kernel.notebook.magics import MAGIC_NAMES, PiMagics
 from pi_kernel.notebook.shell import (
     cell_numbers,
@@ -93,6 +94,7 @@ class Extension:
             self.shell.events.register(event, hook)
         self.shell.register_magics(PiMagics(self.shell, self))
         self._timed.attach()
+        attach_displays(self.shell, lambda: self.cells.host.calls)
         use_cell_numbers(cell_numbers(self.shell))
         pi_kernel.ctx = self.ctx  # type: ignore[attr-defined]  # the way in when ctx is taken
         if is_in_cell():
@@ -122,6 +124,8 @@ class Extension:
         for name in MAGIC_NAMES:
             self.shell.magics_manager.magics["line"].pop(name, None)
         self._timed.detach()
+        detach_displays(self.shell)
+        unload_views()
         use_cell_numbers(None)
         self.shell.drop_by_id(self._names)
         if getattr(pi_kernel, "ctx", None) is self.ctx:
@@ -189,7 +193,7 @@ class Extension:
         run = self._run_of(cell)
         if run is not None:
             self.cells.show(cell)
-            if run.info is not None:
+            if run.info is not None and run.line is None:
                 run.line = StatusLine(cell)
 
     def _post_execute(self) -> None:

@@ -16,8 +16,6 @@ from IPython.display import display
 
 from pi_kernel.notebook.cells import Cell
 from pi_kernel.notebook.live_line import muted
-from pi_kernel.render.call import call_bundle
-from pi_kernel.render.trace import trace_bundle
 from pi_kernel.runtime.call import Call
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.traces.trace import Trace
@@ -56,17 +54,19 @@ def has_live_page() -> bool:
     return bool(content.get("allow_stdin"))
 
 
-def _open_later(module: str, make: Callable[[Any], PiWidget]) -> None:
+def _open_later(
+    module: str, make: Callable[[Any], PiWidget], is_wanted: Callable[[], bool] = lambda: True
+) -> None:
     """Make a widget once its module is there; importing it takes a thread some time."""
 
     async def work() -> None:
         try:
             there = sys.modules.get(module)
-            made = make(there or await asyncio.to_thread(importlib.import_module, module))
+            loaded = there or await asyncio.to_thread(importlib.import_module, module)
+            if is_wanted():
+                _open.append(make(loaded))
         except Exception:  # the cell must not suffer from how it is shown
             logger.exception("a live view could not be shown")
-        else:
-            _open.append(made)
 
     _start(work())
 
@@ -117,15 +117,13 @@ class LiveCell:
         """Return the HTML of the static line as the place of the view, which opens now."""
         if not self._is_started:
             self._is_started = True
-            _open_later("pi_kernel.widgets.calls", self._open)
+            _open_later("pi_kernel.widgets.calls", self._open, lambda: not self._is_over)
         return str(placed(self._place, {"text/html": markup})["text/html"])
 
     def _open(self, module: Any) -> PiWidget:
         widget: PiWidget = module.CallsWidget(self._calls, place=self._place)
         self._widget = widget
         self.note(self._note)
-        if self._is_over:
-            widget.close()
         return widget
 
     def note(self, text: str) -> None:
@@ -172,24 +170,29 @@ class _CallsOf:
 def show_call(call: Call) -> None:
     """Display a call: live while it runs, then its card."""
     if call.status is not None or not has_live_page():
-        bundle = _line_bundle(call) if call.status is None else call_bundle(ToolOutcome(call))
-        display(bundle, raw=True)
+        display(_line_bundle(call) if call.status is None else _card(call), raw=True)
         return
     place = new_place()
     handle: Any = display(placed(place, _line_bundle(call)), raw=True, display_id=True)
 
-    def end() -> None:
-        handle.update(call_bundle(ToolOutcome(call).take_record()), raw=True)
-        if made:
-            _close(made[0])
-
     made: list[PiWidget] = []
+
+    def end() -> None:
+        handle.update(_card(call), raw=True)
+        for widget in made:
+            _close(widget)
 
     def make(module: Any) -> PiWidget:
         made.append(module.CallsWidget(lambda: [call], place=place, on_idle=end))
         return made[0]
 
     _open_later("pi_kernel.widgets.calls", make)
+
+
+def _card(call: Call) -> dict[str, str]:
+    from pi_kernel.render.call import call_bundle  # noqa: PLC0415 - loads on first use
+
+    return call_bundle(ToolOutcome(call).take_record())
 
 
 def _line_bundle(call: Call) -> dict[str, str]:
@@ -216,6 +219,8 @@ def show_trace(trace: Trace, title: str, cell_call_id: str | None = None) -> Non
         return call.root.cell_call_id == cell_call_id
 
     def bundle() -> dict[str, str]:
+        from pi_kernel.render.trace import trace_bundle  # noqa: PLC0415 - loads on first use
+
         roots = trace.tree()
         if cell_call_id is not None:
             roots = [node for node in roots if node.call.cell_call_id == cell_call_id]

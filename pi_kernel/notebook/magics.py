@@ -77,18 +77,15 @@ class PiMagics(Magics):
         Usage:
             %trace [CELL | all]
         """
-        from pi_kernel.render.trace import trace_bundle  # noqa: PLC0415 - loads on first use
+        from pi_kernel.notebook.live import show_trace  # noqa: PLC0415 - loads on first use
 
         options = _trace_parser().parse_args(_split("%trace", line))
-        extension = self._extension
-        trace = extension.ctx.trace
-        roots = trace.tree()
+        trace = self._extension.ctx.trace
         if options.cell == "all":
-            display(trace_bundle(roots, title="session"), raw=True)
+            show_trace(trace, "session")
             return
         cell_call_id = self._cell_call_id(options.cell)
-        chosen = [node for node in roots if node.call.cell_call_id == cell_call_id]
-        display(trace_bundle(chosen, title=cell_call_id or "no cell"), raw=True)
+        show_trace(trace, cell_call_id or "no cell", cell_call_id or "")
 
     def _cell_call_id(self, given: str | None) -> str | None:
         cells = self._extension.cells

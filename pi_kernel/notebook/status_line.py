@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from pi_kernel.notebook.cells import Cell
+from pi_kernel.notebook.live import live_cell
 from pi_kernel.notebook.live_line import Ticker, live_line, muted
 from pi_kernel.render._text import cut
 from pi_kernel.render.aborted import aborted_bundle
@@ -26,6 +27,7 @@ class StatusLine:
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
         self._line = live_line()
+        self._view = live_cell(cell)
         self._note = ""
         self._ticker = Ticker(self._tick)
 
@@ -33,14 +35,19 @@ class StatusLine:
         """Add a note of the cell's own to the line, and show it at once."""
         self._note = note
         self._update()
+        if self._view is not None:
+            self._view.note(note)
 
     def _tick(self) -> None:
         if self._cell.running and not self._cell.shown_elsewhere:
             self._update()
 
     def _update(self) -> None:
+        view = self._view
+        if view is not None and view.is_live:
+            return  # the page has more than a line
         text = self._running_text()
-        self._line.show(text, muted(text))
+        self._line.show(text, muted(text) if view is None else view.placed(muted(text)))
 
     def _running_text(self) -> str:
         calls = self._cell.recorder.calls
@@ -57,7 +64,7 @@ class StatusLine:
     def close(self) -> None:
         """Stop, and leave the summary where the line was shown."""
         self._ticker.stop()
-        text = summary(self._cell)
+        text = summary(self._cell) if self._cell.is_used else self._note
         markup = muted(text)
         partial: dict[str, str] = {}
         if self._cell.status == "aborted":
@@ -66,6 +73,8 @@ class StatusLine:
             text += f"\n{partial['text/plain']}"
             markup += partial["text/html"]
         self._line.close(text, markup, must_show=bool(partial))
+        if self._view is not None:
+            self._view.close()
 
 
 def activity_of(call: Call) -> str:

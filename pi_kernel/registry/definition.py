@@ -13,6 +13,7 @@ from pi_kernel.protocol.json import compact_json
 from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ToolAnnotations, ToolDeclaration, ToolNamespace
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.runtime.execution import run_in_thread
 
 if TYPE_CHECKING:
     from pi_kernel.runtime.validation import SchemaValidator
@@ -137,6 +138,12 @@ class ToolDefinition:
                 f'Tool "{self.name}": interrupt_behavior must be "cancel" or "block",'
                 f" got {self.interrupt_behavior!r}"
             )
+        limit: Any = self.max_result_chars
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise PiKernelError(
+                f'Tool "{self.name}": max_result_chars must be None or an integer from 0,'
+                f" got {limit!r}"
+            )
         if not self.label:
             object.__setattr__(self, "label", self.name)
         if self.prompt_snippet is not None:
@@ -155,10 +162,7 @@ class ToolDefinition:
     @cached_property
     def is_async(self) -> bool:
         """Whether execute is a coroutine function; others run in a worker thread."""
-        execute = self.execute
-        return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(
-            getattr(execute, "__call__", None)  # noqa: B004 - the method itself is asked
-        )
+        return _is_async(self.execute)
 
     @cached_property
     def tool_version(self) -> str:
@@ -185,6 +189,18 @@ class ToolDefinition:
 
     def __repr__(self) -> str:
         return f"ToolDefinition({self.name!r}, exposure={self.exposure!r})"
+
+
+def _is_async(execute: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(
+        getattr(execute, "__call__", None)  # noqa: B004 - the method itself is asked
+    )
+
+
+async def _run(execute: Callable[..., Any], *arguments: Any) -> Any:
+    """Run an execute of either kind, as the pipeline would."""
+    result = execute(*arguments) if _is_async(execute) else await run_in_thread(execute, *arguments)
+    return await result if inspect.isawaitable(result) else result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,8 +247,7 @@ def wrap_tool_definition(
     ) -> Any:
         if ctx is None and context_factory is not None:
             ctx = context_factory(tool_call_id, signal)
-        result = definition.execute(tool_call_id, params, signal, on_update, ctx)
-        return await result if inspect.isawaitable(result) else result
+        return await _run(definition.execute, tool_call_id, params, signal, on_update, ctx)
 
     shared = {name: getattr(definition, name) for name in _SHARED}
     return AgentTool(**shared, execute=execute)
@@ -248,8 +263,7 @@ def create_tool_definition_from_agent_tool(agent_tool: AgentTool) -> ToolDefinit
         on_update: OnUpdate | None,
         ctx: Any,
     ) -> Any:
-        result = agent_tool.execute(tool_call_id, params, signal, on_update, ctx)
-        return await result if inspect.isawaitable(result) else result
+        return await _run(agent_tool.execute, tool_call_id, params, signal, on_update, ctx)
 
     shared = {name: getattr(agent_tool, name) for name in _SHARED}
     return ToolDefinition(**shared, execute=execute)

@@ -18,9 +18,9 @@ from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.runtime.pipeline import (
     OPERATION_ABORTED,
     end_cancelled_call,
-    execute_and_settle,
     prepare_tool_call,
     run_tool_call,
+    run_validated_call,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ async def _run_sequential(
             outcomes.append(await _take(call, on_result))
         if call.foreign_cancellation is not None:
             refusal = _Refusal("aborted", OPERATION_ABORTED, call.foreign_cancellation)
-            await _refuse(host, calls[number:], on_result, refusal)
+            return await _refuse(host, calls[number:], on_result, refusal)
     return outcomes
 
 
@@ -146,13 +146,10 @@ async def _run_parallel(
 
     async def run(call: Call) -> None:
         call.watch()
-        try:
-            if call.is_aborted:
-                _abort(call)
-            else:
-                await execute_and_settle(host, call)
-        except asyncio.CancelledError as error:
-            await end_cancelled_call(call, error)
+        if call.is_aborted:
+            _abort(call)
+        else:
+            await run_validated_call(host, call)
         await end(call)
 
     cancellation = await _settle_all(run, prepared, cancellation)

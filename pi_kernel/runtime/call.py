@@ -141,6 +141,8 @@ class Call(Caller):
     updates = 0
     last_update: ToolResult | None = None
     delivery: UpdateDelivery | None = None
+    may_run = False
+    """Whether all who have a say have let it pass; a handler that comes then is too late."""
     begun: tuple[Any, Any] | None = None
     """A tool's coroutine and what it waits for, when it was begun before anybody could wait."""
     executing_since: float | None = None
@@ -230,8 +232,17 @@ class Call(Caller):
         self.updates += 1
         self.last_update = partial
         if self.on_update is not None or self.host.events.wants("tool_execution_update"):
-            assert self.delivery is not None  # noqa: S101 - who gets update() has one
-            self.delivery.send(partial)
+            self._deliver(partial)
+
+    def _deliver(self, partial: ToolResult) -> None:
+        if self.delivery is None:  # of a tool that is not given update() and got it elsewhere
+            try:
+                self.delivery = UpdateDelivery(self.host.events, self.on_update, self.update_event)
+            except RuntimeError:  # in a thread that the tool waits for
+                if self._loop is not None:
+                    self._loop.call_soon_threadsafe(self._deliver, partial)
+                return
+        self.delivery.send(partial)
 
     def update_event(self, partial: ToolResult) -> ToolExecutionUpdate:
         """Return the event that tells of a partial result."""

@@ -36,7 +36,6 @@ __all__ = (
     "ask_after",
     "ask_before",
     "end_cancelled_call",
-    "execute_and_settle",
     "execute_tool_call",
     "look_up_and_validate",
     "must_ask",
@@ -67,23 +66,17 @@ async def run_tool_call(host: CallHost, call: Call) -> None:
 async def run_validated_call(host: CallHost, call: Call) -> None:
     """Take a call with validated arguments to its result."""
     try:
-        # What has begun was not asked about: a handler that came meanwhile is for later calls.
-        if call.begun is not None or not must_ask(host, call) or await ask_before(host, call):
-            await execute_and_settle(host, call)
+        if call.may_run or not must_ask(host, call) or await ask_before(host, call):
+            await execute_tool_call(host, call)
+            if host.events.has_after:
+                await ask_after(host, call)
+            settle_tool_call(host, call)
+            if call.has_swallowed_cancellation:
+                await end_cancelled_call(call, call.last_cancellation or asyncio.CancelledError())
     except asyncio.CancelledError as cancellation:
         await end_cancelled_call(call, cancellation)
     finally:
         call.leave()
-
-
-async def execute_and_settle(host: CallHost, call: Call) -> None:
-    """Take a call that may run to its result."""
-    await execute_tool_call(host, call)
-    if host.events.has_after:
-        await ask_after(host, call)
-    settle_tool_call(host, call)
-    if call.has_swallowed_cancellation:
-        await end_cancelled_call(call, call.last_cancellation or asyncio.CancelledError())
 
 
 def run_at_once(host: CallHost, call: Call) -> bool:
@@ -101,7 +94,7 @@ def run_at_once(host: CallHost, call: Call) -> bool:
         return False
     status: CallStatus = "ok"
     token = current_caller.set(call)
-    started = call.executing_since = time.perf_counter()
+    started = time.perf_counter()
     try:
         function = plain(**call.args)
         try:
@@ -111,6 +104,8 @@ def run_at_once(host: CallHost, call: Call) -> bool:
             if result is finished.value:  # others are JSON by their making
                 result.check()
         else:
+            call.may_run = True
+            call.executing_since = started
             return False
     except BaseException as error:  # noqa: BLE001 - a tool's failure is a result, SystemExit too
         status, result = _failure(call, error)
@@ -133,9 +128,10 @@ async def prepare_tool_call(host: CallHost, call: Call) -> bool:
         True when the call may run. Otherwise it has its result already, without a duration, and
         no after hook sees it.
     """
-    return look_up_and_validate(host, call) and (
+    call.may_run = look_up_and_validate(host, call) and (
         not must_ask(host, call) or await ask_before(host, call)
     )
+    return call.may_run
 
 
 async def end_cancelled_call(call: Call, cancellation: asyncio.CancelledError) -> None:
@@ -157,14 +153,16 @@ def aborted_result(call: Call) -> ToolResult:
 
 def look_up_and_validate(host: CallHost, call: Call) -> bool:  # noqa: PLR0911 - one a step
     """Find the tool, prepare and validate the arguments; False when the call has its result."""
-    if (call.own_signal or call.parent_signal)._aborted:  # noqa: SLF001 - looked at by every call
+    if (call.own_signal or call.parent_signal).aborted:
         return _stop(call, "aborted", OPERATION_ABORTED)
     if call.depth > MAX_DEPTH_CALLS:
         return _stop(call, "error", TOO_DEEP)
 
-    tool = call.tool = call.tool or host.find_tool(call)
+    tool = call.tool
     if tool is None:
-        return _stop(call, "not_found", f"Tool {call.name} not found")
+        tool = call.tool = host.find_tool(call)
+        if tool is None:
+            return _stop(call, "not_found", f"Tool {call.name} not found")
 
     prepared: Any = call.raw
     if tool.prepare_arguments is not None:

@@ -9,12 +9,23 @@ from typing import Any, Literal
 from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.outcome import ToolOutcome
 
-__all__ = ("DEFAULT_LIMIT", "OnError", "map_calls")
+__all__ = ("DEFAULT_LIMIT", "OnError", "map_calls", "read_items")
 
 DEFAULT_LIMIT = 16
 """How many calls run at the same time unless told otherwise."""
 
 OnError = Literal["keep", "stop"]
+
+
+def read_items(list_of_args: Any) -> list[Any]:
+    """Return the arguments of every call.
+
+    Raises:
+        PiKernelError: If it is no list of them, but one object or a text.
+    """
+    if isinstance(list_of_args, Mapping | str) or not isinstance(list_of_args, Iterable):
+        raise PiKernelError("map() takes a list with one JSON object a call")
+    return list(list_of_args)
 
 
 async def map_calls(
@@ -42,10 +53,7 @@ async def map_calls(
         raise PiKernelError(f"limit must be a positive integer or None, got {limit!r}")
     if on_error not in ("keep", "stop"):
         raise PiKernelError(f'on_error must be "keep" or "stop", got {on_error!r}')
-    given: Any = list_of_args
-    if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
-        raise PiKernelError("map() takes a list with one JSON object a call")
-    items = list(list_of_args)
+    items = read_items(list_of_args)
     outcomes: dict[int, ToolOutcome] = {}
     waiting = iter(enumerate(items))
     stopped = False

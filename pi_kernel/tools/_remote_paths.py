@@ -1,8 +1,7 @@
 """On the far machine: the paths below a folder that match, sorted as the local find sorts them.
 
-The patterns come as regular expressions. Ignore files count where Python 3.11 runs, with the rules
-of the local tool, whose modules are sent along; they need its regular expressions. On an older
-Python nothing but what the caller leaves out is left out.
+Where Python 3.11 runs, the local tool's own modules do it, which are sent along. An older Python
+cannot run them: there the patterns count as regular expressions, and no ignore files do.
 """
 
 from __future__ import annotations
@@ -11,11 +10,17 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    _Search = tuple[Callable[[bytes], object], Iterator[tuple[bytes, bool]]]
 
 __all__ = ("find_paths",)
 
-HAS_ATOMIC_GROUPS = tuple(sys.version_info[:2]) >= (3, 11)
+PYTHON = tuple(sys.version_info[:2])
+MODULES_NEED = (3, 11)
+MAX_STARS_IN_A_ROW = 3
+"""Each more takes `re` as many times longer as a name has characters, without atomic groups."""
 
 _ANYTHING_BELOW = b"/_"
 
@@ -27,16 +32,15 @@ def find_paths(
 
     Args:
         folder: Absolute path of the folder.
-        query: ``regex``, ``ignore_case``, ``by_name`` and ``prefix`` of a `PathPattern`; ``limit``,
-            the most paths to return; ``leave_out``, pairs of a glob and its regular expression.
+        query: ``pattern``, and what was read from it: ``regex``, ``is_quick``, ``ignore_case``,
+            ``by_name`` and ``prefix``; ``limit``, the most paths to return; ``leave_out``, pairs of
+            a glob and its regular expression.
         check_stop: Called for each entry; raises to give up.
     """
-    matches = _matcher(query)
-    start = os.fsencode(folder)
-    leave_out: list[tuple[str, str]] = query["leave_out"]
-    entries = _walk_with_ignore_files if HAS_ATOMIC_GROUPS else _walk
+    search = _with_modules if PYTHON >= MODULES_NEED else _without_modules
+    matches, entries = search(os.fsencode(folder), query)
     found: list[tuple[str, bool]] = []
-    for relative, is_folder in entries(start, leave_out):
+    for relative, is_folder in entries:
         check_stop()
         if matches(relative):
             found.append((os.fsdecode(relative), is_folder))
@@ -45,30 +49,37 @@ def find_paths(
     return found
 
 
-def _matcher(query: dict[str, Any]) -> Callable[[bytes], object]:
-    matches = _compiled(query["regex"], re.IGNORECASE if query["ignore_case"] else 0).fullmatch
+def _with_modules(start: bytes, query: dict[str, Any]) -> _Search:
+    from pi_kernel.tools._search.files import fd_files  # noqa: PLC0415 - not for older Pythons
+    from pi_kernel.tools._search.ignore import Overrides  # noqa: PLC0415
+    from pi_kernel.tools._search.path_pattern import read_path_pattern  # noqa: PLC0415
+    from pi_kernel.tools._search.walk import EntryKind, walk  # noqa: PLC0415
+
+    overrides = Overrides("!" + glob for glob, _ in query["leave_out"])
+    entries = walk(start, fd_files(start), overrides=overrides)
+    return (
+        read_path_pattern(query["pattern"], start).matcher(),
+        ((relative, kind is EntryKind.FOLDER) for relative, kind in entries),
+    )
+
+
+def _without_modules(start: bytes, query: dict[str, Any]) -> _Search:
+    regex: str = query["regex"]
+    if not query["is_quick"] or regex.count("(?>") > MAX_STARS_IN_A_ROW:
+        raise ValueError(
+            f"[fd error]: the pattern is too complex for Python {PYTHON[0]}.{PYTHON[1]} there"
+        )
+    matches = _compiled(regex, re.IGNORECASE if query["ignore_case"] else 0).fullmatch
+    entries = _walk(start, query["leave_out"])
     if query["by_name"]:
-        return lambda relative: matches(relative.rpartition(b"/")[2])
+        return (lambda relative: matches(relative.rpartition(b"/")[2])), entries
     prefix = os.fsencode(query["prefix"])
-    return lambda relative: matches(prefix + relative)
+    return (lambda relative: matches(prefix + relative)), entries
 
 
 def _compiled(regex: str, flags: int = 0) -> re.Pattern[bytes]:
-    if not HAS_ATOMIC_GROUPS:  # they only save time here
-        regex = regex.replace("(?>", "(?:")
+    regex = regex.replace("(?>", "(?:")  # atomic groups only save time here
     return re.compile(regex.encode("latin-1"), re.DOTALL | flags)
-
-
-def _walk_with_ignore_files(
-    start: bytes, leave_out: list[tuple[str, str]]
-) -> Iterator[tuple[bytes, bool]]:
-    from pi_kernel.tools._search.files import fd_files  # noqa: PLC0415 - needs Python 3.11
-    from pi_kernel.tools._search.ignore import Overrides  # noqa: PLC0415
-    from pi_kernel.tools._search.walk import EntryKind, walk  # noqa: PLC0415
-
-    overrides = Overrides("!" + glob for glob, _ in leave_out)
-    for relative, kind in walk(start, fd_files(start), overrides=overrides):
-        yield relative, kind is EntryKind.FOLDER
 
 
 def _walk(start: bytes, leave_out: list[tuple[str, str]]) -> Iterator[tuple[bytes, bool]]:

@@ -6,42 +6,33 @@ and takes the rest of the input away from the interpreter.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import json
 import secrets
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import util
 from importlib.abc import InspectLoader
+from typing import TypeGuard
 
 from pi_kernel.protocol.json import well_formed
 
-__all__ = ("INTERPRETER_OPTIONS", "MINIMUM_PYTHON", "Program", "far_program")
+__all__ = ("INTERPRETER_OPTIONS", "MINIMUM_PYTHON", "Program", "far_modules", "far_program")
 
 MINIMUM_PYTHON = (3, 8)
 INTERPRETER_OPTIONS = ("-q", "-I", "-S", "-X", "utf8", "-i")
 """Nothing of that machine's Python settings counts, and a program is taken line by line. None of
 them needs quotes, because ssh hands its arguments to a shell."""
 
-FAR_MODULES = (
-    "pi_kernel.tools._access",
-    "pi_kernel.tools._atomic",
-    "pi_kernel.tools._os_errors",
-    "pi_kernel.tools._read_local",
-    "pi_kernel.tools._remote_commands",
-    "pi_kernel.tools._remote_frames",
-    "pi_kernel.tools._remote_guard",
-    "pi_kernel.tools._remote_paths",
-    "pi_kernel.tools._remote_server",
-    "pi_kernel.tools._search.files",
-    "pi_kernel.tools._search.git_excludes",
-    "pi_kernel.tools._search.globs",
-    "pi_kernel.tools._search.ignore",
-    "pi_kernel.tools._search.walk",
-)
-"""They import each other and the standard library; what else they import is replaced below."""
+PACKAGE = "pi_kernel"
+FIRST_MODULE = "pi_kernel.tools._remote_server"
+REPLACED_MODULES = {
+    "pi_kernel.protocol.json": inspect.getsource(well_formed),
+    "pi_kernel.tools._threads": "StopCheck = None\n",
+}
+"""Of these the far modules use one function and the name of a type."""
 
 MARK_RANDOM_BYTES = 8
 
@@ -109,20 +100,34 @@ def far_program() -> Program:
 @functools.cache
 def _sources() -> bytes:
     sources = {"": LOADER}
-    for name in FAR_MODULES:
-        _add_parents(sources, name)
-        sources[name] = _source_of(name)
-    # Of these modules the others use one function and the name of a type.
-    _add_parents(sources, "pi_kernel.protocol.json")
-    sources["pi_kernel.protocol.json"] = inspect.getsource(well_formed)
-    sources["pi_kernel.tools._threads"] = "StopCheck = None\n"
+    for name, source in far_modules().items():
+        parts = name.split(".")
+        for count in range(1, len(parts)):
+            sources.setdefault(".".join(parts[:count]), "")
+        sources[name] = source
     return zlib.compress(json.dumps(sources).encode(), level=9)
 
 
-def _add_parents(sources: dict[str, str], name: str) -> None:
-    parts: Sequence[str] = name.split(".")
-    for count in range(1, len(parts)):
-        sources.setdefault(".".join(parts[:count]), "")
+def far_modules() -> dict[str, str]:
+    """Return by name the source of the server and of all of ours that it imports."""
+    found: dict[str, str] = {}
+    unread = [FIRST_MODULE]
+    while unread:
+        name = unread.pop()
+        if name in found:
+            continue
+        source = REPLACED_MODULES.get(name) or _source_of(name)
+        found[name] = source
+        unread += [
+            node.module
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.ImportFrom) and _is_ours(node.module)
+        ]
+    return found
+
+
+def _is_ours(module: str | None) -> TypeGuard[str]:
+    return module is not None and module.partition(".")[0] == PACKAGE
 
 
 def _source_of(name: str) -> str:

@@ -206,7 +206,9 @@ class SubprocessOperations:
         except GlobError as error:
             raise ValueError(f"[fd error]: {error}") from error
         query = {
-            "regex": wanted.regex.decode("latin-1"),
+            "pattern": pattern,
+            "regex": wanted.glob.pattern().decode("latin-1"),
+            "is_quick": wanted.glob.is_quick,
             "ignore_case": wanted.ignore_case,
             "by_name": wanted.by_name,
             "prefix": os.fsdecode(wanted.prefix),

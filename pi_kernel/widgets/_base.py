@@ -50,7 +50,7 @@ class PiWidget(anywidget.AnyWidget):
     ) -> None:
         self._bundle = bundle
         self._on_idle = on_idle
-        self._was_busy = False
+        self._was_busy = True
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
         self._timer: asyncio.TimerHandle | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any
 
 import pytest
@@ -123,3 +124,21 @@ async def test_a_plain_function_may_execute_too() -> None:
 def test_its_repr_is_short() -> None:
     definition = make_tool("read", exposure="codemode")
     assert repr(definition) == "ToolDefinition('read', exposure='codemode')"
+
+
+@pytest.mark.parametrize("limit", [-1, True, 1.5, "many"])
+def test_a_limit_that_is_no_number_of_characters_is_refused(limit: Any) -> None:
+    with pytest.raises(PiKernelError, match="max_result_chars must be None or an integer from 0"):
+        make_tool("a", max_result_chars=limit)
+
+
+async def test_both_conversions_run_a_plain_function_in_a_thread() -> None:
+    def execute(*_: Any) -> ToolResult:
+        return ToolResult(str(threading.get_ident() != loop_thread))
+
+    loop_thread = threading.get_ident()
+    fields: dict[str, Any] = {"description": "d", "parameters": ANYTHING, "execute": execute}
+    agent_tool = wrap_tool_definition(ToolDefinition(name="a", **fields))
+    assert (await agent_tool.execute("1", {})).content[0].text == "True"
+    widened = create_tool_definition_from_agent_tool(AgentTool(name="a", label="a", **fields))
+    assert (await session_with(widened).execute_tool("a")).text == "True"

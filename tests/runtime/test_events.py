@@ -71,7 +71,9 @@ async def test_emitting_to_listeners_leaves_handlers_out() -> None:
     sink.on("agent_settled", lambda _: notes.append("handler"))
     sink.subscribe(lambda _: notes.append("listener"))
     await sink.emit_to_listeners(EVENT)
-    assert notes == ["listener"]
+    sink.subscribe(slow(notes, "slow"))
+    await sink.emit_to_listeners(EVENT)
+    assert notes == ["listener", "listener", "slow begins", "slow ends"]
 
 
 async def test_subscriptions_can_be_taken_back_once_each() -> None:

@@ -845,7 +845,7 @@ def test_lone_surrogates_pass_and_count_as_one_character() -> None:
         ({"x": b"a"}, "x: bytes cannot be written as JSON"),
         ({"x": {1, 2}}, "x: set cannot be written as JSON"),
         ({"x": {1: 2}}, "x: the key 1 is not text"),
-        (Opaque(), "root: Opaque cannot be written as JSON"),
+        (Opaque(), f"root: {__name__}.Opaque cannot be written as JSON"),
     ],
     ids=shown,
 )

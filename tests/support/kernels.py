@@ -104,14 +104,14 @@ class Kernel:
                 display_name="another Python",
                 language="python",
             )
-        self._messages: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        self._idle: set[str] = set()
-        self._replies: dict[str, dict[str, Any]] = {}
         self.manager.start_kernel(cwd=cwd, env=dict(os.environ) if env is None else env)
         self.connect()
 
     def connect(self) -> None:
         """Open the channels of a kernel that has just started, and wait for it."""
+        self._messages: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._idle: set[str] = set()
+        self._replies: dict[str, dict[str, Any]] = {}
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=START_SECONDS)

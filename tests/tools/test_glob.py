@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pi_kernel.tools._search import automaton as automaton_module
+from pi_kernel.tools._search.glob_automaton import to_automaton
 from pi_kernel.tools._search.globs import GlobError, parse_glob
 
 
@@ -161,18 +163,18 @@ def test_smart_case_sees_upper_case_in_literals_and_ends_of_ranges(
 
 
 @pytest.mark.parametrize("glob", ["**/a*", "**/[ab]", "**/{a,b}c", "**/?"])
-def test_pattern_for_names_says_the_same_as_the_pattern_for_paths(glob: str) -> None:
+def test_glob_for_names_says_the_same_as_the_glob_for_paths(glob: str) -> None:
     parsed = parse_glob(glob)
-    by_name = parsed.name_pattern()
+    by_name = parsed.for_names()
     assert by_name is not None
     for path in (b"a", b"b", b"x/a", b"x/bc", b"ac", b"x/y/ab", b"y"):
         name = path.rpartition(b"/")[2]
-        assert bool(re.fullmatch(by_name, name)) is bool(parsed.compile().fullmatch(path))
+        assert bool(by_name.compile().fullmatch(name)) is bool(parsed.compile().fullmatch(path))
 
 
 @pytest.mark.parametrize("glob", ["a", "**", "**/a/b", "**/[!a]", "**/**", "**/{a,b/c}"])
-def test_there_is_no_pattern_for_names_when_more_of_a_path_counts(glob: str) -> None:
-    assert parse_glob(glob).name_pattern() is None
+def test_there_is_no_glob_for_names_when_more_of_a_path_counts(glob: str) -> None:
+    assert parse_glob(glob).for_names() is None
 
 
 def test_many_stars_stay_linear() -> None:
@@ -181,6 +183,70 @@ def test_many_stars_stay_linear() -> None:
     assert not matches("*a*a*a*a*a*a*a*a*a*a*b", name)
     assert not matches("**/*a?*a[a]*a*a*a*a*a*a*b", name)
     assert time.monotonic() - started < 1
+
+
+HOSTILE = [
+    "*{a,aa}" * 12 + "b",
+    "{a,aa}" * 60 + "b",
+    "{*a*,*a*a*,*}" * 20 + "b",
+    "{*,*,*}" * 8 + "b",
+    "**/{*a,a*}" * 10 + "/b",
+    "*[a]*?{a,}" * 30 + "b",
+]
+
+
+@pytest.mark.parametrize("glob", HOSTILE)
+def test_no_glob_takes_forever(glob: str) -> None:
+    started = time.monotonic()
+    assert not matches(glob, "a" * 255)
+    assert not matches(glob, "/".join(["a" * 60] * 20))
+    assert time.monotonic() - started < 2
+
+
+def test_such_globs_would_take_forever_with_a_plain_expression() -> None:
+    pattern = re.compile(parse_glob("{a,aa}" * 30 + "b").pattern())
+    seconds = []
+    for length in (32, 36):
+        started = time.perf_counter()
+        assert pattern.fullmatch(b"a" * length) is None
+        seconds.append(time.perf_counter() - started)
+    assert seconds[1] > 8 * seconds[0]
+
+
+def test_glob_that_needs_too_large_an_automaton_is_refused() -> None:
+    with pytest.raises(GlobError, match="cannot be compiled: it has too many alternatives"):
+        parse_glob("{" + ",".join(f"*{number}*" for number in range(5000)) + "}").compile()
+
+
+@given(
+    st.text("aA*?[]{},!-/", max_size=14),
+    st.lists(st.text("aA/-", max_size=9), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_automaton_says_what_the_expression_says(
+    glob: str,
+    paths: list[str],
+    ignore_case: bool,  # noqa: FBT001 - hypothesis gives it by position
+) -> None:
+    try:
+        parsed = parse_glob(glob)
+        expression = parsed.compile(ignore_case=ignore_case)
+    except GlobError:
+        return
+    automaton = to_automaton(parsed.tokens, ignore_case=ignore_case)
+    for path in map(str.encode, paths):
+        assert bool(automaton.fullmatch(path)) is bool(expression.fullmatch(path))
+
+
+def test_automaton_forgets_what_it_learned_before_that_needs_much_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(automaton_module, "MAX_REMEMBERED_NODES", 20)
+    tested = to_automaton(parse_glob("*a??????").tokens, ignore_case=False)
+    for number in range(64):
+        name = f"{number:08b}".replace("1", "a").encode()
+        assert bool(tested.fullmatch(name)) is (name[1:2] == b"a")
+    assert len(tested._sets) <= 20
 
 
 @given(st.text(st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1))

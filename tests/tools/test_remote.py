@@ -35,7 +35,7 @@ from pi_kernel.tools import _remote_link, create_all_tools, create_tool_definiti
 from pi_kernel.tools import remote as remote_module
 from pi_kernel.tools._preview import preview
 from pi_kernel.tools._remote_guard import COMMANDS_PER_REAPING
-from pi_kernel.tools._remote_program import FAR_MODULES, INTERPRETER_OPTIONS
+from pi_kernel.tools._remote_program import INTERPRETER_OPTIONS, far_modules
 from pi_kernel.tools._undo import undo
 from pi_kernel.tools.remote import REMOTE_TOOLS, SubprocessOperations, create_remote_tools
 
@@ -313,7 +313,7 @@ async def test_special_file_is_refused_as_locally_but_for_the_path_that_is_shown
 
 
 @settings(max_examples=40)
-@given(pattern=st.text(alphabet="abC.*?/[]!{},py\\subdeep", max_size=10))
+@given(pattern=st.text(alphabet="abC.*?/[]!{},py\\subdeep", max_size=8))
 async def test_find_gives_what_the_local_one_gives_for_any_pattern(
     there: SubprocessOperations, trees: tuple[Path, Path], pattern: str
 ) -> None:
@@ -321,7 +321,8 @@ async def test_find_gives_what_the_local_one_gives_for_any_pattern(
     params = {"pattern": pattern}
     expected = await result_of(create_all_tools(near)["find"], params)
     found = await result_of(create_remote_tools(str(away), there)["find"], params)
-    assert found == _with_root(expected, near, away)
+    if "too complex" not in str(found):
+        assert found == _with_root(expected, near, away)
 
 
 async def test_find_leaves_out_what_the_tool_asks_it_to_and_tells_of_more(
@@ -341,6 +342,20 @@ async def test_find_leaves_out_what_the_tool_asks_it_to_and_tells_of_more(
         f"[fd error]: Search path '{tmp_path}/c.js' is not a directory.\n"
         "[fd error]: No valid search paths given."
     )
+
+
+async def test_a_pattern_that_is_too_much_for_an_older_python_is_refused(
+    there: SubprocessOperations, tmp_path: Path
+) -> None:
+    (tmp_path / ("a" * 200)).write_text("")
+    find = create_remote_tools(str(tmp_path), there)["find"]
+    found = await result_of(find, {"pattern": "*a*a*a*a*a*a*a*a*b"})
+    if isinstance(found, str):
+        assert re.fullmatch(
+            r"\[fd error\]: the pattern is too complex for Python 3\.(8|9|10) there", found
+        )
+    else:
+        assert found["content"][0]["text"] == "No files found matching pattern"
 
 
 async def test_find_heeds_ignore_files(fresh: SubprocessOperations, tmp_path: Path) -> None:
@@ -976,10 +991,22 @@ def test_the_interpreter_s_options_need_no_quotes() -> None:
     assert all(re.fullmatch("[A-Za-z0-9-]+", option) for option in INTERPRETER_OPTIONS)
 
 
-@pytest.mark.parametrize("name", [n for n in FAR_MODULES if "._search." not in n])
+@pytest.mark.parametrize(("name", "source"), far_modules().items(), ids=far_modules())
+def test_what_is_sent_away_needs_nothing_but_the_standard_library(name: str, source: str) -> None:
+    del name
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            imported.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(str(node.module))
+    packages = {module.partition(".")[0] for module in imported}
+    assert packages <= {"pi_kernel", *sys.stdlib_module_names}
+
+
+@pytest.mark.parametrize("name", [n for n in far_modules() if "._search." not in n])
 def test_what_is_sent_away_is_python_3_8(name: str) -> None:
-    path = Path(__file__).parents[2].joinpath(*name.split(".")).with_suffix(".py")
-    tree = ast.parse(path.read_text(), feature_version=(3, 8))
+    tree = ast.parse(far_modules()[name], feature_version=(3, 8))
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
     assert not names & {"NOFLAG", "pidfd_open", "removeprefix", "removesuffix"}

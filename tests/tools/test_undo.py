@@ -64,7 +64,7 @@ def names_in(folder: Path) -> list[str]:
 
 def everything(folder: Path) -> dict[Path, tuple[int, ...]]:
     """Return what tells of a change of any entry; to look counts as none."""
-    found = {}
+    found: dict[Path, tuple[int, ...]] = {}
     for path in folder.rglob("*"):
         status = path.lstat()
         found[path] = (status.st_mode, status.st_ino, status.st_size, status.st_ctime_ns)

@@ -233,7 +233,9 @@ class Card {
     this.output = new Output();
     this.below = new Below();
     this.result = h("div", { class: "pi-result", hidden: true });
-    this.body = h("div", { class: "pi-body" }, this.output.el, this.below.el, this.result);
+    this.quiet = h("div", { class: "pi-empty" }, "No output yet.");
+    const parts = [this.output.el, this.below.el, this.result, this.quiet];
+    this.body = h("div", { class: "pi-body" }, ...parts);
     this.el = h(
       "div",
       {
@@ -261,6 +263,7 @@ class Card {
       this.output.show(call, this.store.grew.get(call.id) ?? 0);
       this.below.show(call);
       this.#showResult(call);
+      this.quiet.hidden = !isGoing(call) || hasBody(call);
     }
     this.#fold(call);
     this.tick();

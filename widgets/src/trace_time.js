@@ -76,7 +76,7 @@ export function ticks(from, to) {
   const power = 10 ** Math.floor(Math.log10(room / 5));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => room / n <= 6) ?? room;
   const found = [];
-  const first = Math.ceil(from / step - 1e-9);
+  const first = Math.ceil(from / step - 1e-9) || 0;
   for (let n = first; n * step <= to + step * 1e-9; n++) found.push(n * step);
   return found;
 }

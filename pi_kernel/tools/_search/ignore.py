@@ -32,11 +32,15 @@ GIT_POINTER = b"gitdir: "
 """How a ``.git`` file of a worktree starts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """One line of an ignore file."""
 
     glob: Glob
+    by_name: bool
+    """Whether the glob is for the last component of a path, not for all of it."""
+    test: PathTest
+    """The glob, compiled."""
     negated: bool
     """Written with ``!``."""
     only_folders: bool
@@ -47,7 +51,7 @@ def parse_rule(line: str, *, allow_unclosed_class: bool = True) -> Rule | None:
     """Read one line; None when it is blank or a comment.
 
     Raises:
-        GlobError: If the glob is not valid; it names the line.
+        GlobError: If the glob is not valid or too large; it names the line.
     """
     if line.startswith("#"):
         return None
@@ -70,34 +74,31 @@ def parse_rule(line: str, *, allow_unclosed_class: bool = True) -> Rule | None:
         line = f"{line}/*"
     try:
         glob = parse_glob(line, allow_unclosed_class=allow_unclosed_class)
+        for_names = glob.for_names()
+        glob = glob if for_names is None else for_names
+        test = glob.compile()
     except GlobError as error:
         raise GlobError(original, error.reason) from error
-    return Rule(glob, negated, only_folders)
+    return Rule(
+        glob=glob,
+        by_name=for_names is not None,
+        test=test,
+        negated=negated,
+        only_folders=only_folders,
+    )
 
 
 class Rules:
     """The rules of one place, in order; the last one that matches counts."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules: list[tuple[PathTest, bool, Rule]] = []
-        names: list[bytes] = []
-        paths: list[bytes] = []
-        self._has_slow = False
-        """Whether a rule is not in the expressions over all of them."""
-        for rule in rules:
-            name_pattern = rule.glob.name_pattern()
-            if not rule.glob.is_quick:
-                self._has_slow = True
-                self._rules.append((rule.glob.compile(), False, rule))
-                continue
-            pattern = rule.glob.pattern() if name_pattern is None else name_pattern
-            (paths if name_pattern is None else names).append(pattern)
-            compiled = re.compile(pattern, re.DOTALL)
-            self._rules.append((compiled, name_pattern is not None, rule))
+        self._rules = list(rules)
         # Most paths match no rule at all: one expression over all of them says so at once.
-        self._any_name = _union(names)
-        self._any_path = _union(paths)
-        self.has_positive = any(not rule.negated for _, _, rule in self._rules)
+        quick = [rule for rule in self._rules if rule.glob.is_quick]
+        self._any_name = _union([rule.glob.pattern() for rule in quick if rule.by_name])
+        self._any_path = _union([rule.glob.pattern() for rule in quick if not rule.by_name])
+        self._has_others = len(quick) < len(self._rules)
+        self.has_positive = any(not rule.negated for rule in self._rules)
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -111,14 +112,14 @@ class Rules:
             is_folder: Whether the entry is a folder; a link to one is not.
         """
         if not (
-            self._has_slow
+            self._has_others
             or (self._any_name is not None and self._any_name.fullmatch(name))
             or (self._any_path is not None and self._any_path.fullmatch(path))
         ):
             return None
-        for pattern, by_name, rule in reversed(self._rules):
-            if (is_folder or not rule.only_folders) and pattern.fullmatch(
-                name if by_name else path
+        for rule in reversed(self._rules):
+            if (is_folder or not rule.only_folders) and rule.test.fullmatch(
+                name if rule.by_name else path
             ):
                 return not rule.negated
         return None

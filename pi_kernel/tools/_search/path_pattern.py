@@ -1,12 +1,11 @@
-"""A find pattern as one regular expression, so that paths can be tested anywhere."""
+"""A pattern of find: which paths below a folder it means."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pi_kernel.tools._search.globs import GlobError, parse_glob
+from pi_kernel.tools._search.globs import Glob, GlobError, PathTest, parse_glob
 
 __all__ = ("PathPattern", "read_path_pattern")
 
@@ -15,18 +14,17 @@ __all__ = ("PathPattern", "read_path_pattern")
 class PathPattern:
     """Which paths below a folder are found."""
 
-    regex: bytes
-    """Matches from end to end; ``.`` matches newlines."""
+    glob: Glob
     ignore_case: bool
     by_name: bool
     """Whether the last component is tested, instead of the prefix and the whole path."""
     prefix: bytes
     """What the path below the folder gets in front."""
+    test: PathTest
 
     def matcher(self) -> Callable[[bytes], object]:
         """Return the test of a path below the folder."""
-        flags = re.DOTALL | (re.IGNORECASE if self.ignore_case else re.NOFLAG)
-        matches = re.compile(self.regex, flags).fullmatch
+        matches = self.test.fullmatch
         if self.by_name:
             return lambda relative: matches(relative.rpartition(b"/")[2])
         return lambda relative: matches(self.prefix + relative)
@@ -40,7 +38,7 @@ def read_path_pattern(pattern: str, folder: bytes) -> PathPattern:
         folder: Absolute path of the folder that is searched.
 
     Raises:
-        GlobError: If the pattern is not a valid glob, or too large for Python.
+        GlobError: If the pattern is not a valid glob, or too large.
 
     Source:
         Pi 1.6.0, ``find``; fd 10.2.0.
@@ -53,13 +51,13 @@ def read_path_pattern(pattern: str, folder: bytes) -> PathPattern:
     prefix = "" if by_name or pattern.startswith("/") else "./"
     try:
         glob = parse_glob(prefix + (pattern or "**"), skip_unopened_brace=True)
-        ignore_case = not glob.has_uppercase
-        glob.compile(ignore_case=ignore_case)
+        test = glob.compile(ignore_case=not glob.has_uppercase)
     except GlobError as error:
         raise GlobError(pattern, error.reason) from error
     return PathPattern(
-        regex=glob.pattern(),
-        ignore_case=ignore_case,
+        glob=glob,
+        ignore_case=not glob.has_uppercase,
         by_name=by_name,
         prefix=prefix.encode() or folder.rstrip(b"/") + b"/",
+        test=test,
     )

@@ -46,25 +46,26 @@ def walk(
     """
     texts: list[str] = [] if problems is None else problems
 
-    def listing(relative: bytes) -> list[tuple[bytes, EntryKind]]:
+    def listing(relative: bytes) -> dict[bytes, os.DirEntry[bytes]]:
         try:
             with os.scandir(start + b"/" + relative) as entries:
-                return sorted((entry.name, _kind(entry)) for entry in entries)
+                return {entry.name: entry for entry in entries}
         except OSError as error:
             shown = f"./{relative.decode('utf-8', 'replace')}" if relative else "."
             texts.append(f"rg: {shown}: {error.strerror} (os error {error.errno})")
-            return []
+            return {}
 
     entries = listing(b"")
     invalid: list[str] = []
-    folder = Folder.at_start(files, start, {name for name, _ in entries}, problems=invalid)
+    folder = Folder.at_start(files, start, entries.keys(), problems=invalid)
     if invalid:
         texts.append("rg: " + "\n".join(invalid))
-    stack = [(b"", folder, iter(entries))]
+    stack = [(b"", folder, entries, iter(sorted(entries)))]
     while stack:
-        prefix, folder, rest = stack[-1]
-        for name, kind in rest:
+        prefix, folder, entries, names = stack[-1]
+        for name in names:
             relative = prefix + name
+            kind = _kind(entries[name])
             is_folder = kind is EntryKind.FOLDER
             left_out = overrides.verdict(relative, name, is_folder=is_folder)
             if left_out is None:
@@ -73,10 +74,9 @@ def walk(
                 continue
             yield relative, kind
             if is_folder:
-                entries = listing(relative)
-                names = {inner for inner, _ in entries}
-                inside = folder.enter(start + b"/" + relative, relative, names)
-                stack.append((relative + b"/", inside, iter(entries)))
+                inner = listing(relative)
+                inside = folder.enter(start + b"/" + relative, relative, inner.keys())
+                stack.append((relative + b"/", inside, inner, iter(sorted(inner))))
                 break
         else:
             stack.pop()
