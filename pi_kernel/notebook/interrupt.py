@@ -42,9 +42,7 @@ class InterruptHandler:
         on_interrupt: Told of a cell's first stop, in the event loop.
     """
 
-    def __init__(
-        self, namespace: dict[str, Any], on_interrupt: Callable[[Cell], object]
-    ) -> None:
+    def __init__(self, namespace: dict[str, Any], on_interrupt: Callable[[Cell], object]) -> None:
         self._namespace = namespace
         self._on_interrupt = on_interrupt
         self._cell: Cell | None = None

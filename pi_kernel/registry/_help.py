@@ -53,9 +53,7 @@ def signature_of(definition: ToolDefinition) -> inspect.Signature:
             default = schema["default"]
         annotation = _Shown(type_text(schema, definition.parameters)) if schema else _EMPTY
         kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(
-            inspect.Parameter(name, kind, default=default, annotation=annotation)
-        )
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
     return inspect.Signature(parameters)
 
 

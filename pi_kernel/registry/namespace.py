@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from pi_kernel.errors import PiKernelError, ToolCallError
+from pi_kernel.protocol.results import error_result
 from pi_kernel.registry._help import help_text, signature_of
 from pi_kernel.registry.definition import ToolDefinition
 from pi_kernel.registry.identifiers import MAX_LISTED, identifiers, missing_text, resolve_name
-from pi_kernel.runtime.call import Caller
-from pi_kernel.runtime.nested import execute_nested_call
+from pi_kernel.runtime.call import Call, Caller
+from pi_kernel.runtime.nested import open_nested_call, run_opened_call
 from pi_kernel.runtime.outcome import ToolOutcome
+from pi_kernel.runtime.pipeline import OPERATION_ABORTED
 
 __all__ = ("BoundTool", "ToolsNamespace", "bound_tool", "value_or_raise")
 
@@ -100,20 +103,23 @@ def _start(
             f"tools.{definition.name}() needs a running event loop; without one use"
             " session.run(session.execute_tool(...))"
         ) from None
-    task = loop.create_task(_value_of(caller(), definition, arguments))
+    # Opened now, so that ids follow the order in which calls are made, not that of their tasks.
+    call = open_nested_call(caller(), definition.name, arguments)
+    task = loop.create_task(_value_of(call, definition))
     _started.add(task)
-    task.add_done_callback(_settle)
+    task.add_done_callback(functools.partial(_settle, call))
     return task
 
 
-async def _value_of(caller: Caller, definition: ToolDefinition, arguments: dict[Any, Any]) -> Any:
-    outcome = await execute_nested_call(caller, definition.name, arguments)
-    return value_or_raise(outcome, definition)
+async def _value_of(call: Call, definition: ToolDefinition) -> Any:
+    return value_or_raise(await run_opened_call(call), definition)
 
 
-def _settle(task: asyncio.Task[Any]) -> None:
+def _settle(call: Call, task: asyncio.Task[Any]) -> None:
     """Look at a failure, so that one nobody awaits is not reported as never retrieved."""
     _started.discard(task)
+    if call.status is None:  # cancelled before its task had begun
+        call.finish("aborted", error_result(OPERATION_ABORTED), is_error=True)
     if not task.cancelled():
         task.exception()
 

@@ -294,7 +294,9 @@ class ToolRegistry:
     def get_callable(self, name: str) -> ToolDefinition | None:
         """Return a tool that nested calls can reach."""
         tool = self._tools.get(name)
-        return tool if tool is not None and self._is_callable(tool) else None
+        if tool is None or (tool.exposure == "direct" and tool.is_enabled is None):
+            return tool if name in self._active else None  # most nested calls end here
+        return tool if self._is_callable(tool) else None
 
     def get_reachable(self, name: str) -> ToolDefinition | None:
         """Return a tool that a person can reach."""

@@ -362,9 +362,16 @@ class Call(Caller):
 
     # -- the end ---------------------------------------------------------------------------
 
-    def finish(self, status: CallStatus, result: ToolResult, *, is_error: bool) -> None:
-        """Set the result that counts."""
+    def finish(
+        self,
+        status: CallStatus,
+        result: ToolResult,
+        *,
+        is_error: bool,
+        ended_perf: float | None = None,
+    ) -> None:
+        """Set the result that counts; it ends now, unless somebody has read the clock already."""
         self.result = result
         self.is_error = is_error
-        self.total_ms = (time.perf_counter() - self.started_perf) * 1000
+        self.total_ms = ((ended_perf or time.perf_counter()) - self.started_perf) * 1000
         self.status = status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from pi_kernel.errors import PiKernelError
@@ -30,6 +30,8 @@ __all__ = (
     "LATE_CALL",
     "close_call",
     "execute_nested_call",
+    "open_nested_call",
+    "run_opened_call",
     "take_record",
     "tell_end",
     "tell_start",
@@ -38,22 +40,35 @@ __all__ = (
 LATE_CALL = "The calling tool has already finished"
 
 
-async def execute_nested_call(
+def execute_nested_call(
     caller: Caller,
     name: str,
     args: Any,
     *,
     signal: AbortSignal | None = None,
     on_update: Callable[[ToolResult], object] | None = None,
-) -> ToolOutcome:
-    """Run one call for a caller: a tool call, a cell, or a session.
+) -> Coroutine[Any, Any, ToolOutcome]:
+    """Make one call for a caller (a tool call, a cell, or a session) and return it to be awaited.
 
-    Never raises for the tool's failure. Ids are given in call order, before anything waits. When
-    the awaiting task is cancelled, the call ends as aborted and the cancellation goes on.
+    Never raises for the tool's failure. The id is given and the arguments are copied now, in call
+    order. When the awaiting task is cancelled, the call ends as aborted and the cancellation goes
+    on.
 
     Raises:
         PiKernelError: If the name is not a text or the signal is not an `AbortSignal`.
     """
+    return run_opened_call(open_nested_call(caller, name, args, signal=signal, on_update=on_update))
+
+
+def open_nested_call(
+    caller: Caller,
+    name: str,
+    args: Any,
+    *,
+    signal: AbortSignal | None = None,
+    on_update: Callable[[ToolResult], object] | None = None,
+) -> Call:
+    """Give a call its id and its place in the records; `run_opened_call` runs it."""
     host = caller.host
     if type(name) is not str or signal is not None:
         _check(name, signal)
@@ -69,14 +84,12 @@ async def execute_nested_call(
         call.arguments_error = str(error)
     if caller.closed:
         call.finish("error", error_result(LATE_CALL), is_error=True)
-        return ToolOutcome(call)
+        return call
     recorder = caller.child_recorder()
     if recorder is not None:
         recorder.add(call)
     host.calls.append(call)
-    if caller.is_watching:
-        return await _run_watched(host, call)
-    return await _run(host, call)
+    return call
 
 
 def _check(name: object, signal: object) -> None:
@@ -86,34 +99,35 @@ def _check(name: object, signal: object) -> None:
         raise PiKernelError(f"signal must be an AbortSignal, got {type(signal).__name__}")
 
 
-async def _run_watched(host: CallHost, call: Call) -> ToolOutcome:
-    """Run a call of a cell, which is told of its start and end."""
-    caller = call.caller
-    caller.child_started()
+async def run_opened_call(call: Call) -> ToolOutcome:
+    """Run a call to its end, told to a cell that watches its calls."""
+    if call.status is not None:  # refused when it was made
+        return ToolOutcome(call)
+    host, caller = call.host, call.caller
+    is_watched = caller.is_watching
+    if is_watched:
+        caller.child_started()
     try:
-        outcome = await _run(host, call)
+        if not host.events.listened or await tell_start(host, call):
+            tool = call.tool = host.find_tool(call)
+            if (
+                host.is_sequential or (tool is not None and tool.execution_mode == "sequential")
+            ) and not call.holds_queue:
+                await _run_exclusively(host, call)
+            elif look_up_and_validate(host, call) and not run_at_once(host, call):
+                await run_validated_call(host, call)
+        if call.foreign_cancellation is not None:
+            with shielded(after=call.foreign_cancellation):
+                await close_call(host, call)
+            raise call.foreign_cancellation
+        outcome = take_record(call)
+        if host.events.listened:
+            await tell_end(host, call)
     finally:
-        caller.child_ended()
-    if caller.is_interrupted:
+        if is_watched:
+            caller.child_ended()
+    if is_watched and caller.is_interrupted:
         await caller.stop_here()
-    return outcome
-
-
-async def _run(host: CallHost, call: Call) -> ToolOutcome:
-    if not host.events.listened or await tell_start(host, call):
-        tool = call.tool = host.find_tool(call)
-        exclusive = host.is_sequential or (tool is not None and tool.execution_mode == "sequential")
-        if exclusive and not call.holds_queue:
-            await _run_exclusively(host, call)
-        elif look_up_and_validate(host, call) and not run_at_once(host, call):
-            await run_validated_call(host, call)
-    if call.foreign_cancellation is not None:
-        with shielded(after=call.foreign_cancellation):
-            await close_call(host, call)
-        raise call.foreign_cancellation
-    outcome = take_record(call)
-    if host.events.listened:
-        await tell_end(host, call)
     return outcome
 
 

@@ -89,8 +89,16 @@ def run_at_once(host: CallHost, call: Call) -> bool:
         True when the call has its result. Otherwise `run_validated_call` goes on, with what the
         function has begun.
     """
-    plain = call.tool.plain  # type: ignore[union-attr]  # it was found
-    if plain is None or host.events.has_after or must_ask(host, call):
+    tool, events = call.tool, host.events
+    assert tool is not None  # noqa: S101 - it was found
+    plain = tool.plain
+    if (
+        plain is None
+        or events.has_after
+        or events.has_before
+        or tool.validate_input is not None
+        or tool.check_permissions is not None
+    ):
         return False
     status: CallStatus = "ok"
     token = current_caller.set(call)
@@ -111,11 +119,12 @@ def run_at_once(host: CallHost, call: Call) -> bool:
         status, result = _failure(call, error)
     finally:
         current_caller.reset(token)
-    call.duration_ms = (time.perf_counter() - started) * 1000
+    ended = time.perf_counter()
+    call.duration_ms = (ended - started) * 1000
     call.settled = True
-    if result.is_error:
-        status = "error" if status == "ok" else status
-    call.finish(status, result, is_error=status != "ok")
+    if result.is_error and status == "ok":
+        status = "error"
+    call.finish(status, result, is_error=status != "ok", ended_perf=ended)
     if call.own_signal is not None:  # it has called other tools
         call.leave()
     return True

@@ -8,7 +8,6 @@ and the same all-or-nothing replacement as the change itself.
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 
@@ -16,21 +15,15 @@ from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.runtime.call import Call
 from pi_kernel.tools._atomic import SpecialFileError, special_file_kind, write_atomically
-from pi_kernel.tools._journal import BLOCK_BYTES, FileChange, digest_of, journal
+from pi_kernel.tools._journal import FileChange, journal
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
 from pi_kernel.tools._os_errors import file_error
+from pi_kernel.tools._recorded_write import file_state
 from pi_kernel.tools._threads import run_settled
 
 __all__ = ("undo", "undo_call")
 
 NOTHING_TO_UNDO = "Nothing to undo: no change of a file by {} is known."
-
-_READ_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-)
 
 
 async def undo(session: object, call_id: str, *, signal: AbortSignal | None = None) -> str:
@@ -163,6 +156,4 @@ def _difference(change: FileChange) -> str | None:
         return "was changed"
     if mode != after.mode:
         return f"got the mode {mode:04o} instead of {after.mode:04o}"
-    with io.FileIO(os.open(change.target, _READ_FLAGS), "rb") as file:
-        found = digest_of(iter(lambda: file.read(BLOCK_BYTES) or b"", b""))
-    return None if found == (after.size_bytes, after.digest) else "was changed"
+    return None if file_state(change.target).digest == after.digest else "was changed"

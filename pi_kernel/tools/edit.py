@@ -20,12 +20,13 @@ from pi_kernel.tools._access import check_editable
 from pi_kernel.tools._diff import EditDiff, diff_replacements
 from pi_kernel.tools._edit_match import Edit, find_replacements
 from pi_kernel.tools._edit_splice import Replacement, lf_view, splice
-from pi_kernel.tools._journal import ChangeMaker, journal, write_recorded
+from pi_kernel.tools._journal import ChangeMaker, journal
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
 from pi_kernel.tools._operations import check_operations, perform
 from pi_kernel.tools._os_errors import error_code, file_error
 from pi_kernel.tools._paths import resolve_to_cwd, working_directory
 from pi_kernel.tools._preview import Preview, preview_of
+from pi_kernel.tools._recorded_write import write_recorded
 from pi_kernel.tools._threads import run_settled, settled
 
 __all__ = ("EditOperations", "create", "prepare_arguments")

@@ -23,9 +23,7 @@ from __future__ import annotations
 import asyncio  # futures that the connection's threads settle
 import contextlib
 import contextvars
-import dataclasses
 import os
-import re
 import stat
 import threading
 import weakref
@@ -38,13 +36,13 @@ import anyio.to_thread
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.protocol.json import well_formed
-from pi_kernel.registry.definition import OnUpdate, ToolDefinition
+from pi_kernel.registry.definition import ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.tools._factories import create_tool_definition
 from pi_kernel.tools._js_text import trim_end
-from pi_kernel.tools._preview import Preview, Previewable
 from pi_kernel.tools._process import CommandAbortedError, CommandTimeoutError
 from pi_kernel.tools._remote_link import Connection, PendingCall
+from pi_kernel.tools._remote_tool import starts_at_home, tool_elsewhere
 from pi_kernel.tools._search.globs import GlobError, parse_glob
 from pi_kernel.tools._search.path_pattern import read_path_pattern
 from pi_kernel.tools._shell_env import SESSION_VARIABLES, shell_environment
@@ -57,7 +55,6 @@ STOP_SECONDS = 5.0
 LATE_SECONDS = 10.0
 """How much later than its deadline a command may end: the way there and back, and the kill."""
 
-_HOME = re.compile(r"@?~(?=/|\Z)")
 _listing: contextvars.ContextVar[dict[str, int | None] | None] = contextvars.ContextVar(
     "pi_kernel_remote_listing", default=None
 )
@@ -299,7 +296,7 @@ def create_remote_tools(
     Source:
         Ours.
     """
-    if not cwd.startswith("/") and not _HOME.match(cwd):
+    if not cwd.startswith("/") and not starts_at_home(cwd):
         raise PiKernelError(f"the directory there must be absolute or start with ~, not {cwd!r}")
     there = command if isinstance(command, SubprocessOperations) else SubprocessOperations(command)
     for name in per_tool_options:
@@ -318,9 +315,7 @@ def create_remote_tools(
             operations=editing if name == "edit" else there,
             **per_tool_options.get(name, {}),
         )
-        is_previewable = isinstance(getattr(definition.execute, "__self__", None), Previewable)
-        tool = (_PreviewableFarTool if is_previewable else _FarTool)(definition, cwd, there)
-        tools[name] = dataclasses.replace(definition, execute=tool.execute)
+        tools[name] = tool_elsewhere(definition, cwd, home=there.home)
     return tools
 
 
@@ -347,61 +342,6 @@ class _Link:
             connection = self._connection
         if connection is not None:
             connection.close(is_waited_for=is_waited_for)
-
-
-class _FarTool:
-    """A tool with the directory and the home of another machine."""
-
-    def __init__(self, definition: ToolDefinition, cwd: str, there: SubprocessOperations) -> None:
-        self._definition = definition
-        self._cwd = cwd
-        self._there = there
-
-    async def execute(
-        self,
-        tool_call_id: str,
-        params: dict[str, Any],
-        signal: AbortSignal | None = None,
-        on_update: OnUpdate | None = None,
-        ctx: object = None,
-    ) -> Any:
-        """Run the tool as if its context were there."""
-        params, far_ctx = await self._over_there(params, ctx)
-        execute: Any = self._definition.execute
-        return await execute(tool_call_id, params, signal, on_update, far_ctx)
-
-    async def _over_there(
-        self, params: dict[str, Any], ctx: object
-    ) -> tuple[dict[str, Any], _FarContext]:
-        path: object = params.get("path")
-        if isinstance(path, str) and _HOME.match(path):
-            params = {**params, "path": await self._with_home(path)}
-        return params, _FarContext(ctx, await self._with_home(self._cwd))
-
-    async def _with_home(self, path: str) -> str:
-        if not _HOME.match(path):
-            return path
-        home = await self._there.home()
-        return _HOME.sub(lambda _: home, path, count=1)
-
-
-class _PreviewableFarTool(_FarTool):
-    async def preview(self, params: dict[str, Any], ctx: object) -> Preview:
-        """Return what the call would change there."""
-        params, far_ctx = await self._over_there(params, ctx)
-        tool: Previewable = getattr(self._definition.execute, "__self__")  # noqa: B009 - a method's
-        return await tool.preview(params, far_ctx)
-
-
-class _FarContext:
-    """A call's context, but for the directory."""
-
-    def __init__(self, ctx: object, cwd: str) -> None:
-        self._ctx = ctx
-        self.cwd = cwd
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ctx, name)
 
 
 async def _answer(call: PendingCall) -> Any:

@@ -15,12 +15,13 @@ from pi_kernel.registry.definition import OnUpdate, ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.tools._access import check_writable
 from pi_kernel.tools._atomic import make_directories
-from pi_kernel.tools._journal import ChangeMaker, journal, write_recorded
+from pi_kernel.tools._journal import ChangeMaker, journal
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
 from pi_kernel.tools._operations import check_operations, find_operation, perform
 from pi_kernel.tools._os_errors import error_code
 from pi_kernel.tools._paths import resolve_to_cwd, working_directory
 from pi_kernel.tools._preview import Preview, check_preview_size, diff_of_texts, preview_of
+from pi_kernel.tools._recorded_write import write_recorded
 from pi_kernel.tools._threads import run_settled, settled
 
 __all__ = ("create",)

@@ -11,13 +11,8 @@ from tests.support.kernels import Kernel
 pytestmark = pytest.mark.kernel
 
 
-def count_of(kernel: Kernel) -> int:
-    """Return the number of the next cell."""
-    return int(kernel.value("get_ipython().execution_count - 1")) + 1
-
-
 def test_a_cells_calls_are_numbered_below_its_execution_count(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     first, second, parent = kernel.value(
         "a = await ctx.execute_tool('note', {})\n"
         "b = await ctx.execute_tool('note', {})\n"
@@ -44,7 +39,7 @@ def test_the_cell_that_loads_the_extension_is_a_caller_too(bare_kernel: Kernel) 
 
 
 def test_gathered_calls_are_numbered_in_the_order_they_were_written(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     found = kernel.value(
         "o = await asyncio.gather(*(ctx.execute_tool('note', {'text': t}) for t in 'abc'))\n"
         "v = await asyncio.gather(*(ctx.tools.note(text=t) for t in 'abc'))\n"
@@ -58,7 +53,7 @@ def test_gathered_calls_are_numbered_in_the_order_they_were_written(kernel: Kern
 
 
 def test_a_task_that_outlives_its_cell_keeps_the_cells_id(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run(
         "async def late():\n"
         "    await ctx.execute_tool('wait_for', {'gate': 'late'})\n"
@@ -67,8 +62,7 @@ def test_a_task_that_outlives_its_cell_keeps_the_cells_id(kernel: Kernel) -> Non
         "await asyncio.sleep(0)"
     )
     assert kernel.value(
-        "gates['late'].set()\n"
-        "(await task).id, ctx.cell().id, len(ctx.cell().nested_calls.calls)"
+        "gates['late'].set()\n(await task).id, ctx.cell().id, len(ctx.cell().nested_calls.calls)"
     ) == (f"cell-{n}/2", f"cell-{n + 1}", 0)
     assert kernel.value(f"ends('cell-{n}')") == [("1", "ok"), ("2", "ok")]
     assert kernel.value(
@@ -78,7 +72,7 @@ def test_a_task_that_outlives_its_cell_keeps_the_cells_id(kernel: Kernel) -> Non
 
 
 def test_a_call_started_in_one_cell_can_be_awaited_in_another(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run("started = ctx.tools.wait_for(gate='started')")
     assert kernel.value("gates.setdefault('started', asyncio.Event()).set(); await started") == (
         "started"
@@ -87,7 +81,7 @@ def test_a_call_started_in_one_cell_can_be_awaited_in_another(kernel: Kernel) ->
 
 
 def test_tasks_of_two_cells_that_run_at_once_are_told_apart(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     work = (
         "async def work_{name}():\n"
         "    for k in range(3):\n"
@@ -114,7 +108,7 @@ def test_tasks_of_two_cells_that_run_at_once_are_told_apart(kernel: Kernel) -> N
 def test_a_function_called_from_three_cells_at_once_calls_for_each_of_them(
     kernel: Kernel,
 ) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run(
         "async def shared(name):\n"
         "    await ctx.execute_tool('wait_for', {'gate': name})\n"
@@ -123,9 +117,9 @@ def test_a_function_called_from_three_cells_at_once_calls_for_each_of_them(
     )
     for name in "abc":
         kernel.run(f"jobs.append(asyncio.create_task(shared('{name}'))); await asyncio.sleep(0)")
-    assert kernel.value(
-        "for name in 'cab': gates[name].set()\nawait asyncio.gather(*jobs)"
-    ) == [(f"cell-{n + k}/2", f"cell-{n + k}") for k in (1, 2, 3)]
+    assert kernel.value("for name in 'cab': gates[name].set()\nawait asyncio.gather(*jobs)") == [
+        (f"cell-{n + k}/2", f"cell-{n + k}") for k in (1, 2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +134,7 @@ def test_a_function_called_from_three_cells_at_once_calls_for_each_of_them(
 def test_a_thread_calls_for_the_cell_whose_context_it_has(
     kernel: Kernel, run: str, *, is_the_cells: bool
 ) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     found = kernel.value(
         "result = []\n"
         "def work():\n"
@@ -174,7 +168,7 @@ def test_running_a_call_on_the_loops_own_thread_says_to_use_await(kernel: Kernel
 def test_a_tool_of_the_notebook_that_uses_the_global_ctx_makes_nested_calls(
     kernel: Kernel, kind: str
 ) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     call = "ctx.execute_tool('note', {'text': ctx.tool_call_id})"
     call = f"await {call}" if kind == "async def" else f"ctx.session.run({call})"
     found = kernel.value(
@@ -210,7 +204,7 @@ def test_running_the_cell_of_a_tool_again_replaces_it_and_the_trace_notes_the_ve
 def test_a_prompt_in_a_cell_makes_the_cell_the_parent_of_the_models_calls(
     kernel: Kernel,
 ) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     found = kernel.value(
         "from pi_kernel.models import ScriptedModel, call, say\n"
         "model = ScriptedModel([call('note', id='m1', text='hi'), say('done')])\n"
@@ -224,7 +218,7 @@ def test_a_prompt_in_a_cell_makes_the_cell_the_parent_of_the_models_calls(
 
 
 def test_a_timed_cell_makes_calls_like_any_other(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     reply = kernel.run("%%time\no = await ctx.execute_tool('note', {})\nprint(o.id)")
     assert (reply.status, reply.error) == ("ok", "")
     assert f"cell-{n}/1" in reply.stdout
@@ -232,13 +226,13 @@ def test_a_timed_cell_makes_calls_like_any_other(kernel: Kernel) -> None:
 
 
 def test_a_cell_run_from_a_cell_or_a_tool_makes_calls_for_the_outer_one(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     found = kernel.value(
         "ip = get_ipython()\n"
-        "code = \"t = ctx.tools.note()\"\n"
+        'code = "t = ctx.tools.note()"\n'
         "ip.run_cell(code)\n"
         "await t\n"
-        "code = \"await ctx.tools.note()\"\n"
+        'code = "await ctx.tools.note()"\n'
         "await ip.run_cell_async(code, transformed_cell=ip.transform_cell(code))\n"
         "await ctx.tools.note()\n"
         "[i for i, _p, _d in ids()]"
@@ -251,7 +245,7 @@ def test_a_cell_run_from_a_cell_or_a_tool_makes_calls_for_the_outer_one(kernel: 
 
 
 def test_a_number_used_again_gets_a_letter(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     code = "o = await ctx.execute_tool('note', {}); print(o.id)"
     silent = "open('silent', 'w').write((await ctx.execute_tool('note', {})).id)"
     assert kernel.run(code, store_history=False).stdout == f"cell-{n}/1\n"
@@ -265,7 +259,7 @@ def test_a_number_used_again_gets_a_letter(kernel: Kernel) -> None:
 
 
 def test_a_silent_request_without_calls_is_not_the_last_cell(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run("o = await ctx.execute_tool('note', {})")
     kernel.run("1 + 1", silent=True)
     kernel.run("open('last', 'w').write(ctx.cell().id)", silent=True)
@@ -273,7 +267,7 @@ def test_a_silent_request_without_calls_is_not_the_last_cell(kernel: Kernel) -> 
 
 
 def test_a_silent_cell_that_runs_a_cell_ends_once(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run(
         "get_ipython().run_cell('1'); get_ipython().run_cell('2'); t = ctx.tools.note()",
         silent=True,
@@ -287,16 +281,16 @@ def test_the_front_ends_cell_id_is_in_the_trace(kernel: Kernel) -> None:
         "o = await ctx.execute_tool('note', {})\no.call.cell_id, ctx.cell_id", cellId="abc-1"
     )
     assert kernel.wait(message_id).result == "('abc-1', 'abc-1')"
-    assert kernel.value("o = await ctx.execute_tool('note', {}); ctx.trace.calls()[-1].cell_id") is (
-        None
-    )
+    assert kernel.value(
+        "o = await ctx.execute_tool('note', {}); ctx.trace.calls()[-1].cell_id"
+    ) is (None)
 
 
 # -- what ctx says ---------------------------------------------------------------------------------
 
 
 def test_ctx_says_which_cell_runs_and_what_was_last(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     kernel.run("o = await ctx.execute_tool('note', {'text': 'last'})")
     assert kernel.value(
         "ctx.last.text, ctx.tool_call_id, ctx.cell().id, ctx.cell().status,"
@@ -350,7 +344,7 @@ def test_a_removed_working_directory_does_not_stop_cells(kernel: Kernel) -> None
 
 
 def test_a_session_of_ones_own_is_no_business_of_the_cell(kernel: Kernel) -> None:
-    n = count_of(kernel)
+    n = kernel.next_count()
     assert kernel.value(
         "from pi_kernel import ToolSession\n"
         "own = ToolSession(tools='read_only')\n"

@@ -116,7 +116,8 @@ def test_help_shows_signature_description_and_parameters_and_nothing_of_ours(
         lines[-2],
         "Type:      function",
     ]
-    assert lines[-2].startswith("File:") and "pi_kernel" not in lines[-2]
+    assert lines[-2].startswith("File:")
+    assert "pi_kernel" not in lines[-2]
 
 
 def test_help_of_a_built_in_tool_says_where_it_is(ready: Kernel) -> None:
@@ -155,12 +156,8 @@ def test_a_missing_tool_is_an_error_with_the_way_out(ready: Kernel) -> None:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def number(kernel: Kernel) -> int:
-    return int(kernel.value("get_ipython().execution_count - 1")) + 1
-
-
 def test_a_failed_call_shows_the_call_the_line_and_a_hint_only(ready: Kernel) -> None:
-    n = number(ready)
+    n = ready.next_count()
     reply = ready.run("path = 'missing.txt'\nawait ctx.tools.read(path=path)")
     assert reply.error.startswith("ToolCallError: ENOENT: no such file or directory, access '/")
     first, *rest = reply.traceback.splitlines()
@@ -173,7 +170,7 @@ def test_a_failed_call_shows_the_call_the_line_and_a_hint_only(ready: Kernel) ->
 
 
 def test_every_line_of_the_persons_own_is_shown(ready: Kernel) -> None:
-    n = number(ready)
+    n = ready.next_count()
     lines = ready.run("import asyncio\nawait asyncio.gather(reads())").traceback.splitlines()
     assert lines[2] == f"  cell [{n}], line 2: await asyncio.gather(reads())"
     assert lines[3].endswith(': return await ctx.tools.read(path="missing.txt")')
@@ -181,7 +178,7 @@ def test_every_line_of_the_persons_own_is_shown(ready: Kernel) -> None:
 
 
 def test_a_tool_that_raised_is_named_with_its_place(ready: Kernel) -> None:
-    n = number(ready)
+    n = ready.next_count()
     lines = ready.run("await ctx.tools.broken(n=0)").traceback.splitlines()
     assert lines[0] == "ToolCallError: integer division or modulo by zero"
     assert lines[1] == f"  in the call cell-{n}/1 of broken (error)"
@@ -192,7 +189,7 @@ def test_a_tool_that_raised_is_named_with_its_place(ready: Kernel) -> None:
 def test_the_error_of_a_nested_call_names_the_inner_call_when_it_is_passed_on(
     ready: Kernel,
 ) -> None:
-    n = number(ready)
+    n = ready.next_count()
     reply = ready.run("await ctx.tools.outer()")
     assert reply.error == "ToolCallError: integer division or modulo by zero"
     assert reply.traceback.splitlines()[1] == f"  in the call cell-{n}/1 of outer (error)"
@@ -208,7 +205,7 @@ def test_wrong_arguments_say_what_is_wrong_and_where_help_is(ready: Kernel) -> N
 
 
 def test_misuse_shows_the_message_and_the_line(ready: Kernel) -> None:
-    n = number(ready)
+    n = ready.next_count()
     assert ready.run("x = 1\nctx.cell(9999)").traceback.splitlines() == [
         "PiKernelError: no cell [9999] has run since %load_ext pi_kernel",
         f"  cell [{n}], line 2: ctx.cell(9999)",

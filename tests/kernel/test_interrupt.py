@@ -80,10 +80,6 @@ def is_interrupted(reply: Reply) -> bool:
     return True
 
 
-def count_of(kernel: Kernel) -> int:
-    return int(kernel.value("get_ipython().execution_count - 1")) + 1
-
-
 @pytest.mark.parametrize(
     ("code", "n_calls"),
     [
@@ -122,7 +118,7 @@ def test_a_stop_ends_the_calls_the_processes_and_the_cell(
         "from pi_kernel.models import ScriptedModel, call as issue, say\n"
         "model = lambda: ScriptedModel([issue('bash', id=None, **call), say('never')])"
     )
-    n = count_of(kernel)
+    n = kernel.next_count()
     message_id = kernel.send(code)
     kernel.wait_for_output(message_id, "update: started", times=n_calls)
     running = below(kernel.pid)
@@ -133,10 +129,13 @@ def test_a_stop_ends_the_calls_the_processes_and_the_cell(
     assert "went on" not in reply.stdout
     assert still_alive(running) == []
     # The partial output, then what the tool says, or the pipeline when the tool takes too long.
-    assert kernel.value(
-        "[(c.tool, c.status, c.content[0].text.split()[0], c.content[0].text.split()[-1])"
-        f" for c in ctx.trace.calls() if c.cell_call_id == 'cell-{n}']"
-    ) == [("bash", "aborted", "started", "aborted")] * n_calls
+    assert (
+        kernel.value(
+            "[(c.tool, c.status, c.content[0].text.split()[0], c.content[0].text.split()[-1])"
+            f" for c in ctx.trace.calls() if c.cell_call_id == 'cell-{n}']"
+        )
+        == [("bash", "aborted", "started", "aborted")] * n_calls
+    )
     assert kernel.value(f"ctx.cell({n}).status") == "aborted"
     assert kernel.value("(await ctx.tools.bash(command='echo fine'))['output']") == "fine\n"
 
@@ -151,7 +150,7 @@ def test_a_stop_takes_less_than_three_tenths_of_a_second(ready: Kernel) -> None:
 
 
 def test_the_code_of_the_cell_can_catch_the_stop_but_call_nothing_more(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send(
         "try:\n"
         "    await ctx.execute_tool('bash', call)\n"
@@ -170,7 +169,7 @@ def test_the_code_of_the_cell_can_catch_the_stop_but_call_nothing_more(ready: Ke
 
 
 def test_a_stop_between_two_calls_ends_the_await(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send(
         "await ctx.execute_tool('note', {})\nprint('idle')\nawait asyncio.sleep(300)"
     )
@@ -211,7 +210,7 @@ def test_a_stop_ends_a_cell_that_waits_for_anything_else(ready: Kernel, wait: st
 
 
 def test_a_stop_in_synchronous_code_ends_the_cell_and_the_calls_beside_it(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send(
         "t = ctx.tools.bash(call)\n"
         "while not ctx.cell().nested_calls.calls: await asyncio.sleep(0)\n"
@@ -235,7 +234,7 @@ def test_many_quick_calls_that_never_wait_are_stopped(ready: Kernel) -> None:
 
 
 def test_a_cell_that_waits_for_another_cells_call_is_stopped(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     first = ready.send("t = ctx.tools.bash(call)")
     ready.wait(first)
     message_id = ready.send("print('waits'); await t")
@@ -247,7 +246,7 @@ def test_a_cell_that_waits_for_another_cells_call_is_stopped(ready: Kernel) -> N
 
 
 def test_another_cells_detached_task_is_not_stopped(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     ready.run("other = asyncio.create_task(ctx.execute_tool('wait_for', {'gate': 'other'}))")
     message_id = ready.send("await helper()")
     ready.wait_for_output(message_id, "update: started")
@@ -259,7 +258,7 @@ def test_another_cells_detached_task_is_not_stopped(ready: Kernel) -> None:
 def test_tasks_that_an_interrupted_cell_left_behind_can_call_nothing_more(
     ready: Kernel,
 ) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send(
         "go_on = asyncio.Event()\n"
         "async def detached():\n"
@@ -276,7 +275,7 @@ def test_tasks_that_an_interrupted_cell_left_behind_can_call_nothing_more(
 
 
 def test_a_tool_in_a_thread_is_left_behind(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send("await ctx.tools.slow_thread()")
     ready.wait_for_output(message_id, "thread works")
     reply = ready.stop(message_id)
@@ -304,16 +303,14 @@ def test_a_tool_in_a_thread_is_left_behind(ready: Kernel) -> None:
 def test_a_tool_that_blocks_interrupts_is_waited_for_and_forced_by_a_second_stop(
     ready: Kernel, code: str, *, is_forced: bool
 ) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     ready.run(
         f"SECONDS = {300 if is_forced else 0.5}\n"
         "from pi_kernel.models import ScriptedModel, call as issue, say\n"
         "model = lambda: ScriptedModel("
         "[issue('stubborn', id=None, seconds=SECONDS), say('never')])"
     )
-    message_id = ready.send(
-        "ctx.signal.subscribe(lambda: print('told', flush=True))\n" + code
-    )
+    message_id = ready.send("ctx.signal.subscribe(lambda: print('told', flush=True))\n" + code)
     ready.wait_for_output(message_id, "stubborn works")
     ready.interrupt()
     ready.wait_for_output(message_id, "told")
@@ -339,7 +336,7 @@ def test_a_tool_that_blocks_interrupts_is_waited_for_and_forced_by_a_second_stop
 def test_a_tool_that_keeps_the_loop_busy_is_ended_by_a_second_stop(
     ready: Kernel, code: str
 ) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send(
         "hits = 0\n"
         "held = signal.getsignal(signal.SIGINT)\n"
@@ -360,7 +357,7 @@ def test_a_tool_that_keeps_the_loop_busy_is_ended_by_a_second_stop(
 
 
 def test_a_tool_that_swallows_cancellations_is_left_behind(ready: Kernel) -> None:
-    n = count_of(ready)
+    n = ready.next_count()
     message_id = ready.send("await ctx.tools.deaf()")
     ready.wait_for_output(message_id, "deaf works")
     ready.interrupt()

@@ -23,9 +23,7 @@ QUIET_KINDS = {"execute_input"}
 def shown(reply: Reply) -> list[str]:
     """Return the texts of displays and updates of displays, in order."""
     kinds = ("display_data", "update_display_data")
-    return [
-        m["content"]["data"]["text/plain"] for m in reply.messages if m["msg_type"] in kinds
-    ]
+    return [m["content"]["data"]["text/plain"] for m in reply.messages if m["msg_type"] in kinds]
 
 
 def times(reply: Reply) -> list[float]:
@@ -44,7 +42,7 @@ def test_calls_that_are_quick_and_not_shown_send_nothing(kernel: Kernel) -> None
 
 
 def test_a_cell_that_takes_longer_shows_one_line_that_ends_as_a_summary(kernel: Kernel) -> None:
-    n = int(kernel.value("get_ipython().execution_count - 1")) + 1
+    n = kernel.next_count()
     reply = kernel.run(
         "await ctx.execute_tool('note', {})\n"
         "x = await ctx.execute_tool('bash', {'command': 'sleep 1.2'})"
@@ -57,7 +55,8 @@ def test_a_cell_that_takes_longer_shows_one_line_that_ends_as_a_summary(kernel: 
     assert re.fullmatch(rf"cell-{n}: 2 tool calls, 1\.\d s", last)
     assert lines.count(last) == 1
     html = reply.displays[-1]["text/html"]
-    assert html.startswith("<div style=") and f"cell-{n}: 2 tool calls" in html
+    assert html.startswith("<div style=")
+    assert f"cell-{n}: 2 tool calls" in html
 
 
 def test_the_line_changes_ten_times_a_second_at_most(kernel: Kernel) -> None:
@@ -73,7 +72,7 @@ def test_a_cell_that_makes_no_call_any_more_changes_nothing(kernel: Kernel) -> N
 
 
 def test_failed_and_unfinished_calls_are_counted_at_the_end(kernel: Kernel) -> None:
-    n = int(kernel.value("get_ipython().execution_count - 1")) + 1
+    n = kernel.next_count()
     reply = kernel.run(
         "t = ctx.tools.wait_for(gate='never')\n"
         "x = await ctx.execute_tool('bash', {'command': 'sleep 0.8; exit 1'})"
@@ -125,7 +124,7 @@ def test_map_shows_a_bar_and_leaves_its_last_state(kernel: Kernel) -> None:
     assert re.fullmatch(
         r"ctx\.map bash \[########################\] 8 of 8, 4 failed, 1\.\d s", lines[-1]
     )
-    assert 'width:100.0%' in reply.displays[-1]["text/html"]
+    assert "width:100.0%" in reply.displays[-1]["text/html"]
     assert kernel.value("[o.status for o in x]") == ["ok", "error"] * 4
 
 
@@ -139,9 +138,7 @@ def test_a_stopped_map_leaves_how_far_it_came(kernel: Kernel) -> None:
     reply = kernel.stop(message_id)
     assert reply.error == "KeyboardInterrupt: the cell was interrupted"
     bars = [line for line in shown(reply) if line.startswith("ctx.map")]
-    assert re.fullmatch(
-        r"ctx\.map bash \[############\.{12}\] 3 of 6, stopped, [\d.]+ s", bars[-1]
-    )
+    assert re.fullmatch(r"ctx\.map bash \[############\.{12}\] 3 of 6, stopped, [\d.]+ s", bars[-1])
 
 
 def test_a_map_of_bad_arguments_says_so_before_it_starts(kernel: Kernel) -> None:
@@ -152,7 +149,7 @@ def test_a_map_of_bad_arguments_says_so_before_it_starts(kernel: Kernel) -> None
         ("await ctx.map('note', [], limit=0)", "limit must be a positive integer or None, got 0"),
         (
             "await ctx.map('note', [], on_error='x')",
-            "on_error must be \"keep\" or \"stop\", got 'x'",
+            'on_error must be "keep" or "stop", got \'x\'',
         ),
     ):
         assert kernel.run(code).error == f"PiKernelError: {text}"

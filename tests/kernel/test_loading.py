@@ -89,7 +89,7 @@ def test_reloading_gives_a_new_session_and_says_so_of_the_old_ctx(loaded: Kernel
 
 
 def test_a_cell_can_unload_and_load_and_go_on(loaded: Kernel) -> None:
-    n = int(loaded.value("get_ipython().execution_count - 1")) + 1
+    n = loaded.next_count()
     assert loaded.value(
         "await ctx.tools.note()\n"
         "%unload_ext pi_kernel\n"
@@ -145,8 +145,9 @@ def test_a_cell_that_unloads_while_it_waits_gets_the_aborted_call(loaded: Kernel
 
 
 @pytest.mark.parametrize(
-    ("taken", "said"), [(["ctx"], "ctx is"), (["tools"], "tools is"), (["ctx", "tools"], "ctx and tools are")]
-)  # fmt: skip
+    ("taken", "said"),
+    [(["ctx"], "ctx is"), (["tools"], "tools is"), (["ctx", "tools"], "ctx and tools are")],
+)
 def test_names_that_are_taken_are_kept_with_a_warning(
     fresh: Kernel, taken: list[str], said: str
 ) -> None:
@@ -173,7 +174,7 @@ def test_a_name_that_the_person_takes_later_is_kept_by_unloading(loaded: Kernel)
 def test_loading_again_after_unloading_is_as_new(loaded: Kernel) -> None:
     loaded.run("%unload_ext pi_kernel")
     assert loaded.run(LOAD).stderr == ""
-    n = int(loaded.value("get_ipython().execution_count - 1")) + 1
+    n = loaded.next_count()
     assert loaded.value("(await ctx.execute_tool('ls', {})).id") == f"cell-{n}/1"
 
 
@@ -197,6 +198,9 @@ def test_loading_is_quick_and_imports_nothing_heavy(bare_kernel: Kernel) -> None
     bare_kernel.run("import sys; before = set(sys.modules)")
     assert bare_kernel.run(LOAD).status == "ok"
     heavy = "PIL anywidget ipywidgets jsonschema_rs matplotlib mcp numpy pandas polars pyarrow"
-    assert bare_kernel.value(
-        f"[name for name in {heavy.split()} if name in set(sys.modules) - before]"
-    ) == []
+    assert (
+        bare_kernel.value(
+            f"[name for name in {heavy.split()} if name in set(sys.modules) - before]"
+        )
+        == []
+    )

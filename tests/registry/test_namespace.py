@@ -395,11 +395,9 @@ def test_the_signature_comes_from_the_schema() -> None:
     }
     tool = make_tool("query", parameters=schema, description="Run it.")
     bound = session_with(tool).tools.query
-    assert str(inspect.signature(bound)) == "(*, sql, limit=5, flag=None)"
-    assert (bound.__doc__, bound.__name__, bound.__qualname__) == (
-        "Run it.", "query", "tools.query",
-    )  # fmt: skip
-    assert repr(bound) == "<tool query(*, sql, limit=5, flag=None)>"
+    assert str(inspect.signature(bound)) == "(*, sql: str, limit: int = 5, flag=...)"
+    assert str(bound.__doc__).startswith("Run it.")
+    assert repr(bound).startswith("<function tools.query at ")
 
 
 @pytest.mark.parametrize(
@@ -415,3 +413,23 @@ def test_a_namespace_of_10_000_tools_is_quick_to_ask() -> None:
     tools = ToolsNamespace(lambda: None, lambda: definitions)  # type: ignore[arg-type, return-value]
     assert tools.t_9999.definition.name == "t-9999"
     assert "t_9999" in tools
+
+
+async def test_ids_follow_the_order_in_which_calls_are_made_not_that_of_their_tasks() -> None:
+    session = session_with(make_tool("first"), make_tool("second"))
+    started = session.tools.first()
+    second = await session.execute_tool("second")
+    await started
+    assert second.id == "call-2"
+    assert [(call.id, call.tool) for call in session.trace.calls()] == [
+        ("call-1", "first"),
+        ("call-2", "second"),
+    ]
+
+
+async def test_call_cancelled_before_its_task_began_is_recorded_as_aborted() -> None:
+    session = session_with(make_tool("first"))
+    started = session.tools.first()
+    started.cancel()
+    await asyncio.wait({started})
+    assert [(call.id, call.status) for call in session.trace.calls()] == [("call-1", "aborted")]

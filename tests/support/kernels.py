@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from jupyter_client.kernelspec import KernelSpec
@@ -18,6 +19,8 @@ from jupyter_client.manager import KernelManager
 START_SECONDS = 30
 REPLY_SECONDS = 20
 LOAD = "%load_ext pi_kernel"
+ROOT = Path(__file__).parents[2]
+OTHER_PYTHON = os.environ.get("PI_KERNEL_TEST_PYTHON")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -85,8 +88,9 @@ class Kernel:
     Args:
         kernel_name: A kernelspec.
         cwd: Where it starts.
-        python: Start ipykernel with this interpreter instead.
         env: The kernel's environment.
+
+    With ``PI_KERNEL_TEST_PYTHON`` ipykernel is started with that interpreter instead of this one.
     """
 
     def __init__(
@@ -94,17 +98,18 @@ class Kernel:
         kernel_name: str = "python3",
         *,
         cwd: str | None = None,
-        python: str | None = None,
         env: dict[str, str] | None = None,
     ) -> None:
         self.manager = KernelManager(kernel_name=kernel_name)
-        if python is not None:
+        env = dict(os.environ) if env is None else env
+        if kernel_name == "python3" and OTHER_PYTHON:
             self.manager._kernel_spec = KernelSpec(
-                argv=[python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+                argv=[OTHER_PYTHON, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
                 display_name="another Python",
                 language="python",
             )
-        self.manager.start_kernel(cwd=cwd, env=dict(os.environ) if env is None else env)
+            env["PYTHONPATH"] = str(ROOT)
+        self.manager.start_kernel(cwd=cwd, env=env)
         self.connect()
 
     def connect(self) -> None:
@@ -115,6 +120,14 @@ class Kernel:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=START_SECONDS)
+
+    def supports(self, feature: str) -> bool:
+        """Whether the kernel says that it has a feature of the protocol."""
+        message_id = self.client.kernel_info()
+        while True:
+            reply = self.client.get_shell_msg(timeout=REPLY_SECONDS)
+            if reply["parent_header"].get("msg_id") == message_id:
+                return feature in reply["content"].get("supported_features", ())
 
     @property
     def pid(self) -> int:
@@ -182,6 +195,10 @@ class Kernel:
     def run(self, code: str, *, seconds: float = REPLY_SECONDS, **options: Any) -> Reply:
         """Run a cell to its end."""
         return self.wait(self.send(code, **options), seconds=seconds)
+
+    def next_count(self) -> int:
+        """Return the execution count that the next cell gets."""
+        return int(self.run("None").content["execution_count"]) + 1
 
     def value(self, code: str) -> Any:
         """Run a cell and return its last expression, which must be written as a literal."""

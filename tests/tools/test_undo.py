@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 
 from pi_kernel import AbortSignal, PiKernelError, ToolCall, ToolContext, ToolSession
 from pi_kernel.runtime.outcome import ToolOutcome
-from pi_kernel.tools import _journal, create_tool_definition, with_file_mutation_queue
+from pi_kernel.tools import _recorded_write, create_tool_definition, with_file_mutation_queue
 from pi_kernel.tools._atomic import write_atomically
-from pi_kernel.tools._journal import FileChange, Journal, KeptContent, journal, write_recorded
+from pi_kernel.tools._journal import FileChange, Journal, KeptContent, journal
+from pi_kernel.tools._recorded_write import write_recorded
 from pi_kernel.tools._undo import undo, undo_call
 
 ALL_BYTES = bytes(range(256))
@@ -649,7 +650,7 @@ async def test_undo_of_a_change_whose_content_was_dropped_says_so(
 async def test_a_content_that_is_too_large_to_keep_is_not_kept_and_the_write_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_journal, "MAX_CONTENT_BYTES", 100 * 1024)
+    monkeypatch.setattr(_recorded_write, "MAX_CONTENT_BYTES", 100 * 1024)
     (tmp_path / "a.txt").write_text("x" * 150 * 1024)
     async with ToolSession(tmp_path) as session:
         await write(session, "a.txt")

@@ -11,6 +11,7 @@ import { TraceRow } from "./trace_row.js";
 import { TimeAxis } from "./trace_time.js";
 
 const ROW_PX = 24;
+const HEAD_PX = 24;
 const MAX_HEIGHT_PX = 480;
 const MAX_SPACER_PX = 8_000_000;
 const OVERSCAN_ROWS = 5;
@@ -107,14 +108,13 @@ class TraceView {
     );
     this.layer = h("div", { class: "pi-layer", role: "rowgroup" });
     this.spacer = h("div", { class: "pi-spacer", role: "presentation" }, this.layer);
-    this.scroll = h("div", { class: "pi-scroll", role: "presentation" }, this.spacer);
-    this.scroll.addEventListener("scroll", () => this.#wantFrame());
-    this.scroll.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
-    this.scroll.addEventListener("pointerdown", (event) => this.#pan(event));
-    this.scroll.addEventListener("dblclick", (event) => this.#fit(event));
     this.layer.addEventListener("click", (event) => this.#click(event));
     const props = { role: "treegrid", tabindex: 0, class: "pi-grid", "aria-label": "Calls" };
-    this.grid = h("div", props, this.thead, this.scroll);
+    this.grid = h("div", props, this.thead, this.spacer);
+    this.grid.addEventListener("scroll", () => this.#wantFrame());
+    this.grid.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    this.grid.addEventListener("pointerdown", (event) => this.#pan(event));
+    this.grid.addEventListener("dblclick", (event) => this.#fit(event));
     this.grid.addEventListener("focus", () => {
       const isByKey = this.grid.matches(":focus-visible");
       if (this.chosen === null && isByKey && this.seen.length) this.#mark(this.seen[0]);
@@ -223,8 +223,8 @@ class TraceView {
   #draw() {
     const { spacer, view, scale } = this.#measure();
     setHeight(this.spacer, spacer);
-    setHeight(this.scroll, view);
-    const { scrollTop } = this.scroll;
+    setHeight(this.grid, view + HEAD_PX);
+    const { scrollTop } = this.grid;
     const top = scrollTop * scale;
     const first = Math.max(0, Math.floor(top / ROW_PX) - OVERSCAN_ROWS);
     const last = Math.min(this.seen.length, Math.ceil((top + view) / ROW_PX) + OVERSCAN_ROWS);
@@ -243,8 +243,6 @@ class TraceView {
       [...kept.values()].map(({ el }) => el),
     );
     this.#showChosen();
-    const bar = this.scroll.offsetWidth - this.scroll.clientWidth;
-    setAttribute(this.thead, "style", bar > 0 ? `padding-right:${bar}px` : null);
   }
 
   /** @param {number} node */
@@ -261,13 +259,13 @@ class TraceView {
     requestAnimationFrame(() => {
       this.isFrameWanted = false;
       if (!this.el.isConnected) return;
-      this.top = this.scroll.scrollTop;
+      this.top = this.grid.scrollTop;
       this.#draw();
     });
   }
 
   moved() {
-    this.scroll.scrollTop = this.top;
+    this.grid.scrollTop = this.top;
     this.#draw();
   }
 
@@ -296,10 +294,10 @@ class TraceView {
     const index = this.seen.indexOf(node);
     if (index < 0) return;
     const { view, scale } = this.#measure();
-    const top = this.scroll.scrollTop * scale;
+    const top = this.grid.scrollTop * scale;
     const y = index * ROW_PX;
-    if (y < top) this.scroll.scrollTop = y / scale;
-    else if (y + ROW_PX > top + view) this.scroll.scrollTop = (y + ROW_PX - view) / scale;
+    if (y < top) this.grid.scrollTop = y / scale;
+    else if (y + ROW_PX > top + view) this.grid.scrollTop = (y + ROW_PX - view) / scale;
   }
 
   /** Show a call in the pane, or none. @param {number | null} node */
@@ -368,7 +366,7 @@ class TraceView {
   #gridKey(key) {
     const { seen } = this;
     const at = Math.max(0, seen.indexOf(this.chosen ?? seen[0]));
-    const page = Math.floor(this.scroll.clientHeight / ROW_PX) || 1;
+    const page = Math.floor(this.grid.clientHeight / ROW_PX) - 1 || 1;
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page }[key];
     const ends = { Home: 0, End: seen.length - 1 }[key];
     const next = to ?? ends;
@@ -416,7 +414,7 @@ class TraceView {
   // -- filter, time, stop ----------------------------------------------------------------------
 
   #refilter() {
-    this.scroll.scrollTop = 0;
+    this.grid.scrollTop = 0;
     this.#select();
     this.redraw();
   }
