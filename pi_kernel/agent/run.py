@@ -14,6 +14,9 @@ from pi_kernel.protocol.usage import Usage, add_usage
 
 __all__ = ("AgentRun",)
 
+SHOWN_CHARS = 80
+"""Of the last text or error in a repr."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
@@ -57,4 +60,5 @@ class AgentRun:
 
     def __repr__(self) -> str:
         noun = "turn" if self.turns == 1 else "turns"
-        return f"<AgentRun: {self.turns} {noun}, {self.stop_reason}: {self.text[:80]!r}>"
+        said = self.error_message or self.text
+        return f"<AgentRun: {self.turns} {noun}, {self.stop_reason}: {said[:SHOWN_CHARS]!r}>"

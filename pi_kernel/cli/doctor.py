@@ -80,7 +80,7 @@ PROGRAMS = (
     _Program(("rg",), "searches for the grep tool", "install ripgrep"),
     _Program(
         ("bwrap",),
-        "keeps commands in a sandbox",
+        "can hold a remote side of SubprocessOperations in a sandbox",
         "install bubblewrap",
         ("--ro-bind", "/", "/", "--unshare-all", "true"),
     ),

@@ -95,7 +95,7 @@ def _read(path: Path) -> Any:
     try:
         with warnings.catch_warnings(action="ignore"):  # cells without an id get one
             text = data.decode("utf-8-sig")
-            return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+            return nbformat.reads(text, as_version=4)
     except Exception as error:  # it raises nearly anything for JSON of another form
         reason = str(error).splitlines() or [type(error).__name__]
         raise _NotANotebookError(reason[0]) from error
@@ -108,7 +108,7 @@ def _write(notebook: Any, path: Path) -> None:
     from pi_kernel.tools._atomic import SpecialFileError, write_atomically  # noqa: PLC0415
     from pi_kernel.tools._os_errors import FileError  # noqa: PLC0415
 
-    text = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    text = nbformat.writes(notebook)
     try:
         write_atomically(path, f"{text}\n".encode())
     except (FileError, SpecialFileError) as error:

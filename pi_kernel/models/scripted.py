@@ -98,12 +98,21 @@ class ScriptedModel:
             A context's ``messages`` hold what the model would read.
         model_id: The name in messages and traces.
 
+    Raises:
+        PiKernelError: If the turns are no list, but one turn, one text or something else.
+
     Example:
         >>> model = ScriptedModel([call("read", path="notes.md"), say("Done.")])
     """
 
     def __init__(self, turns: Iterable[Step], *, model_id: str = "scripted") -> None:
         self.info = ModelInfo("scripted", model_id)
+        given: Any = turns
+        if isinstance(given, Turn | str) or not isinstance(given, Iterable):
+            raise PiKernelError(
+                "ScriptedModel() takes a list of turns, such as"
+                f" [say('Done.')], got {type(given).__name__}"
+            )
         self._turns = list(turns)
         self._next = 0
         self._calls = 0

@@ -94,7 +94,7 @@ class Extension:
             self.shell.events.register(event, hook)
         self.shell.register_magics(PiMagics(self.shell, self))
         self._timed.attach()
-        attach_displays(self.shell, lambda: self.cells.host.calls)
+        attach_displays(self.shell)
         use_cell_numbers(cell_numbers(self.shell))
         pi_kernel.ctx = self.ctx  # type: ignore[attr-defined]  # the way in when ctx is taken
         if is_in_cell():

@@ -7,7 +7,7 @@ import importlib
 import logging
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
@@ -260,16 +260,11 @@ def show_trace(trace: Trace, title: str, cell_call_id: str | None = None) -> Non
 # -- what IPython displays ----------------------------------------------------------------------
 
 
-def attach_displays(shell: InteractiveShell, calls: Callable[[], Sequence[Call]]) -> None:
-    """Let running calls and traces show themselves.
-
-    Args:
-        shell: Whose displays these are.
-        calls: Returns the calls of the session.
-    """
+def attach_displays(shell: InteractiveShell) -> None:
+    """Let running calls and traces show themselves."""
 
     def task(value: asyncio.Task[Any]) -> None:
-        call = next((call for call in reversed(calls()) if _runs_in(call, value)), None)
+        call = _call_of(value)
         if call is None:
             raise NotImplementedError  # IPython goes on with the next form
         show_call(call)
@@ -289,5 +284,8 @@ def _formatter(shell: InteractiveShell) -> Any:
     return shell.display_formatter.ipython_display_formatter  # type: ignore[union-attr]
 
 
-def _runs_in(call: Call, task: asyncio.Task[Any]) -> bool:
-    return call._task is task  # noqa: SLF001 - what a cell holds is the task, not the call
+def _call_of(task: asyncio.Task[Any]) -> Call | None:
+    """Return the call that ``tools.name(...)`` began as this task, while it has not ended."""
+    frame = getattr(task.get_coro(), "cr_frame", None)
+    call = frame.f_locals.get("call") if frame is not None else None
+    return call if isinstance(call, Call) else None

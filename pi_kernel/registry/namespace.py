@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any, Protocol
 
 from pi_kernel.errors import PiKernelError, ToolCallError
@@ -17,7 +17,7 @@ from pi_kernel.runtime.nested import open_nested_call, run_opened_call
 from pi_kernel.runtime.outcome import ToolOutcome
 from pi_kernel.runtime.pipeline import OPERATION_ABORTED
 
-__all__ = ("BoundTool", "ToolsNamespace", "bound_tool", "value_or_raise")
+__all__ = ("BoundTool", "StartedCall", "ToolsNamespace", "bound_tool", "value_or_raise")
 
 INDEX_ONLY_PREFIX = "__"
 """Python asks objects for such names; tools must not answer."""
@@ -49,16 +49,45 @@ def value_or_raise(outcome: ToolOutcome, tool: ToolDefinition | None) -> Any:
     )
 
 
+class StartedCall(asyncio.Task[Any], Coroutine[Any, Any, Any]):
+    """The task of a started call, which counts as a coroutine too.
+
+    ``asyncio.create_task`` and ``TaskGroup.create_task`` take coroutines only; with one of these
+    they wait for the call that has started already. As with any coroutine, ``asyncio.wait`` wants
+    a task made of it first.
+    """
+
+    _steps: Generator[Any, None, Any] | None = None
+
+    def send(self, value: Any) -> Any:
+        """Go on waiting for the call."""
+        if self._steps is None:
+            self._steps = self.__await__()
+        return self._steps.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Stop waiting, with an error."""
+        if self._steps is None:
+            self._steps = self.__await__()
+        return self._steps.throw(*error)
+
+    def close(self) -> None:
+        """Stop waiting; the call runs on."""
+        if self._steps is not None:
+            self._steps.close()
+
+
 class BoundTool(Protocol):
     """One tool as a function: keyword arguments, or one mapping; awaiting it gives the value."""
 
     definition: ToolDefinition
 
-    def __call__(self, *args: Any, **kwargs: Any) -> asyncio.Task[Any]:
+    def __call__(self, *args: Any, **kwargs: Any) -> StartedCall:
         """Start the call at once.
 
         Returns:
-            A task: awaiting it gives the value or raises `ToolCallError`.
+            A task: awaiting it gives the value or raises `ToolCallError`. It counts as a coroutine
+            too, so that it can be given to ``asyncio.create_task`` and to task groups.
 
         Raises:
             TypeError: If arguments are given in any other form than keywords or one mapping.
@@ -70,7 +99,7 @@ def bound_tool(caller: Callable[[], Caller], definition: ToolDefinition) -> Boun
     """Return a tool as a plain function, which completion and help show without any of ours."""
     name = definition.name
 
-    def call(*args: Any, **kwargs: Any) -> asyncio.Task[Any]:
+    def call(*args: Any, **kwargs: Any) -> StartedCall:
         if len(args) > 1 or (args and kwargs):
             raise TypeError(
                 f"tools.{name}() takes keyword arguments or one mapping, not both or several"
@@ -95,7 +124,7 @@ def bound_tool(caller: Callable[[], Caller], definition: ToolDefinition) -> Boun
 
 def _start(
     caller: Callable[[], Caller], definition: ToolDefinition, arguments: dict[Any, Any]
-) -> asyncio.Task[Any]:
+) -> StartedCall:
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -105,7 +134,7 @@ def _start(
         ) from None
     # Opened now, so that ids follow the order in which calls are made, not that of their tasks.
     call = open_nested_call(caller(), definition.name, arguments)
-    task = loop.create_task(_value_of(call, definition))
+    task = StartedCall(_value_of(call, definition), loop=loop)
     _started.add(task)
     task.add_done_callback(functools.partial(_settle, call))
     return task
@@ -161,6 +190,16 @@ class ToolsNamespace:
         if name is None:
             raise AttributeError(missing_text(key, tools, self.__hint), name=key, obj=self)
         return self.__bind(tools[name])
+
+    def __setattr__(self, key: str, value: Any) -> None:
+        if not key.startswith(OWN_PREFIX):
+            raise AttributeError(
+                f"tools.{key} cannot be set; make a tool of a function with @ctx.tool or"
+                " session.register(...)",
+                name=key,
+                obj=self,
+            )
+        super().__setattr__(key, value)
 
     def __getitem__(self, key: str) -> BoundTool:
         tools = self.__reach()

@@ -34,6 +34,7 @@ MAX_EXPLAINED_CHARS = 1_000
 _SENTENCE = re.compile(r"(?<=[\w)\]`/'\"][.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+")
 """Between two sentences."""
 EMPTY = "No tools registered."
+NO_MATCH = "No tool matches."
 BUILT_IN = "Built into pi_kernel"
 TITLES = ("Tool", "Exposure", "Model can call", "Scripts can call")
 TABLE = "border-collapse:collapse;border:0;margin:0;width:100%;table-layout:auto;font-size:12px"
@@ -86,7 +87,8 @@ def tools_bundle(definitions: Iterable[ToolDefinition], registry: ToolRegistry) 
     """
     reach_of = ReachOf(registry)
     entries = [_entry(tool, registry, reach_of) for tool in definitions]
-    return {"text/html": _html(entries), "text/plain": _text(entries)}
+    nothing = NO_MATCH if registry.registered else EMPTY
+    return {"text/html": _html(entries, nothing), "text/plain": _text(entries, nothing)}
 
 
 def _entry(tool: ToolDefinition, registry: ToolRegistry, reach_of: ReachOf) -> _Entry:
@@ -111,10 +113,10 @@ def _origin(tool: ToolDefinition, registry: ToolRegistry) -> tuple[str, str]:
     return "Your own", source
 
 
-def _html(entries: Sequence[_Entry]) -> str:
+def _html(entries: Sequence[_Entry], nothing: str) -> str:
     facts = facts_html(_facts(entries)) if entries else ""
     head = f'<summary style="{style.HEAD}"><b>Tools</b> {facts}</summary>'
-    body = _table(entries) if entries else div("padding:8px 12px;opacity:0.75", escape(EMPTY))
+    body = _table(entries) if entries else div("padding:8px 12px;opacity:0.75", escape(nothing))
     return f'<details open style="{style.CARD}">{head}{body}</details>'
 
 
@@ -242,9 +244,9 @@ def _explanation(entry: _Entry) -> str:
     return div("padding:4px 0 6px 16px", "".join(parts))
 
 
-def _text(entries: Sequence[_Entry]) -> str:
+def _text(entries: Sequence[_Entry], nothing: str) -> str:
     if not entries:
-        return EMPTY
+        return nothing
     shown = entries[:MAX_ROWS]
     titles = ("Tool", "Exposure", "Model", "Scripts", "Description")
     table = [

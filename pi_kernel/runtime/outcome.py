@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,16 @@ class ToolOutcome:
     def error(self) -> BaseException | None:
         """The exception behind a failure, in this process only."""
         return self._call.error
+
+    async def undo(self) -> str:
+        """Take back what this call did to files; returns a line that says what was restored.
+
+        Raises:
+            PiKernelError: If there is nothing to take back, or the file has changed since.
+        """
+        undo = importlib.import_module("pi_kernel.tools._undo")  # a layer above this one
+        answer: str = await undo.undo_call(self._call)
+        return answer
 
     def to_message(self) -> ToolResultMessage:
         """Return what the transcript stores; structured content is not part of it."""

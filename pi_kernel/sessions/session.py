@@ -35,6 +35,7 @@ from pi_kernel.sessions.options import (
     read_cwd,
     read_tools,
 )
+from pi_kernel.tools import Preview, preview_call, undo
 from pi_kernel.traces.trace import Trace
 
 __all__ = ("ToolSession",)
@@ -242,6 +243,20 @@ class ToolSession(Conversation):
             on_error=on_error,
             on_done=on_done,
         )
+
+    async def preview(self, name: str, args: Any = None) -> Preview:
+        """Return what a call of edit or write would change, without changing it."""
+        self._start()
+        return await preview_call(self._host, name, args)
+
+    async def undo(self, call_id: str) -> str:
+        """Take back what a call of write or edit did; returns a line that says what was restored.
+
+        Raises:
+            PiKernelError: If there is nothing to take back, or the file has changed since.
+        """
+        self._start()
+        return await undo(self._host, call_id)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of this session from code that is not async, in any thread.

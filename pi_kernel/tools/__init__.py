@@ -6,8 +6,10 @@ Importing this package imports no tool: each one's module is loaded when it is f
 from __future__ import annotations
 
 from pi_kernel.tools._factories import (
+    ALIASES,
     ALL_TOOLS,
     CODING_TOOLS,
+    EXTRA_TOOLS,
     READ_ONLY_TOOLS,
     ToolFactory,
     create_all_tools,
@@ -17,6 +19,7 @@ from pi_kernel.tools._factories import (
     register_factory,
 )
 from pi_kernel.tools._mutation_queue import with_file_mutation_queue
+from pi_kernel.tools._preview import Preview, preview, preview_call
 from pi_kernel.tools._truncate import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_LINES,
@@ -27,14 +30,18 @@ from pi_kernel.tools._truncate import (
     truncate_line,
     truncate_tail,
 )
+from pi_kernel.tools._undo import undo
 
 __all__ = (
+    "ALIASES",
     "ALL_TOOLS",
     "CODING_TOOLS",
     "DEFAULT_MAX_BYTES",
     "DEFAULT_MAX_LINES",
+    "EXTRA_TOOLS",
     "GREP_MAX_LINE_LENGTH",
     "READ_ONLY_TOOLS",
+    "Preview",
     "ToolFactory",
     "Truncation",
     "create_all_tools",
@@ -42,9 +49,12 @@ __all__ = (
     "create_read_only_tools",
     "create_tool_definition",
     "format_size",
+    "preview",
+    "preview_call",
     "register_factory",
     "truncate_head",
     "truncate_line",
     "truncate_tail",
+    "undo",
     "with_file_mutation_queue",
 )

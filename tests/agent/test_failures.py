@@ -31,6 +31,7 @@ async def test_the_calls_of_a_failed_reply_do_not_run(reason: Any) -> None:
     assert log.of("turn_end")[0].tool_results == []
     assert log.steps()[-3:] == ["m assistant", "turn_end", "agent_end"]
     assert (run.stop_reason, run.error_message, len(model.contexts)) == (reason, "broken", 1)
+    assert repr(run) == f"<AgentRun: 1 turn, {reason}: 'broken'>"
 
 
 async def test_a_model_that_raises_at_once_gives_a_failed_reply() -> None:

@@ -75,7 +75,7 @@ class Lab:
         made = v4.new_notebook(
             cells=[v4.new_code_cell(cell) for cell in cells], metadata={"kernelspec": spec}
         )
-        text = nbformat.writes(made)  # type: ignore[no-untyped-call]
+        text = nbformat.writes(made)
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 

@@ -137,7 +137,7 @@ def test_running_calls_are_live_can_be_stopped_and_leave_static_html(
     assert nasty.get_by_text("running").is_visible()
     assert nasty.get_by_text("U+202E").is_visible()
     failed = card(notebook, "echo no")
-    assert failed.get_by_text("exit 3").is_visible()
+    assert failed.get_by_text("exit 3", exact=True).is_visible()
     page.get_by_text("4 calls, 2 ended, 2 running").wait_for()
     check_accessibility(notebook)
     picture(notebook, "calls-light")
@@ -153,7 +153,7 @@ def test_running_calls_are_live_can_be_stopped_and_leave_static_html(
     saved = (lab.folder / name).read_text(encoding="utf-8")
     assert "application/vnd.jupyter.widget" not in saved
     shell.get_by_role("button", name="Stop").click()
-    shell.get_by_text("aborted").wait_for()
+    shell.get_by_text("aborted", exact=True).wait_for()
     assert nasty.get_by_text("running").is_visible()
     nasty.get_by_role("button", name="Stop").click()
     wait_for_end(notebook, 1)

@@ -25,7 +25,7 @@ WaitFor = Callable[[Callable[[], Any]], Any]
 
 def cells_of(path: Path) -> list[Any]:
     """Read a notebook's code cells."""
-    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    notebook: Any = nbformat.read(path, as_version=4)
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 

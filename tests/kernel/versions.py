@@ -40,11 +40,12 @@ def python_of(name: str) -> Path:
 
 def versions_of(python: Path) -> str:
     """Return what is installed."""
-    code = "import IPython as i, ipykernel as k; print('ipykernel', k.__version__, 'IPython', i.__version__)"
+    code = "import IPython, ipykernel; print(ipykernel.__version__, IPython.__version__)"
     done = subprocess.run(  # noqa: S603 - our own code
         [python, "-c", code], check=True, capture_output=True, text=True
     )
-    return done.stdout.strip()
+    ours, shell = done.stdout.split()
+    return f"ipykernel {ours}, IPython {shell}"
 
 
 def main(names: list[str]) -> int:

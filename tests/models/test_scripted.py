@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pi_kernel import AbortSignal, ModelInfo, Usage
+from pi_kernel import AbortSignal, ModelInfo, PiKernelError, Usage
 from pi_kernel.models import (
     Model,
     ModelContext,
@@ -116,6 +116,14 @@ async def test_a_turn_that_cannot_be_played_is_a_failed_reply(step: Any, text: s
     assert [event.type for event in events] == ["error"]
     assert events[0].message is not None
     assert events[0].message.error_message == text
+
+
+@pytest.mark.parametrize(
+    ("turns", "kind"), [("Done.", "str"), (say("x"), "Turn"), (None, "NoneType")]
+)
+def test_a_script_is_a_list_of_turns(turns: Any, kind: str) -> None:
+    with pytest.raises(PiKernelError, match=rf"takes a list of turns.*, got {kind}$"):
+        ScriptedModel(turns)
 
 
 async def test_the_end_of_the_script_is_a_failed_reply() -> None:

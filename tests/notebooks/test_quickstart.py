@@ -37,7 +37,7 @@ pytestmark = pytest.mark.needs("pandas")
 
 def read(path: Path) -> Any:
     """Read a notebook."""
-    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    return nbformat.read(path, as_version=4)
 
 
 @pytest.fixture(scope="module")

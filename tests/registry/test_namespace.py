@@ -162,6 +162,13 @@ def test_a_missing_member_is_an_attribute_error_with_the_way_out() -> None:
     assert getattr(tools, "Read", 5) == 5
 
 
+def test_a_tool_cannot_be_hidden_by_setting_its_name() -> None:
+    tools = session_with(echo()).tools
+    with pytest.raises(AttributeError, match=r"^tools\.echo cannot be set; make a tool"):
+        tools.echo = 5
+    assert callable(tools.echo)
+
+
 def test_members_come_and_go_with_the_registry() -> None:
     session = session_with(echo("a"))
     tools = session.tools
@@ -319,6 +326,49 @@ async def test_calls_can_be_gathered() -> None:
     assert isinstance(second, ToolCallError)
 
 
+async def test_a_call_can_be_given_to_whatever_makes_tasks_of_coroutines() -> None:
+    session = session_with(make_tool("a", lambda params, _ctx: str(params["n"])))
+    task = asyncio.create_task(session.tools.a(n=1))
+    async with asyncio.TaskGroup() as group:
+        grouped = group.create_task(session.tools.a(n=2))
+    assert (await task, grouped.result()) == ("1", "2")
+    assert [call.status for call in session.trace.calls()] == ["ok", "ok"]
+
+
+async def test_a_task_made_of_a_call_raises_and_cancels_as_the_call_does() -> None:
+    async def run(params: dict[str, Any], _ctx: Any) -> ToolResult:
+        await anyio.sleep(params["seconds"])
+        return ToolResult("no", is_error=True)
+
+    session = session_with(make_tool("a", run))
+    with pytest.raises(ToolCallError, match="no"):
+        await asyncio.create_task(session.tools.a(seconds=0))
+    task = asyncio.create_task(session.tools.a(seconds=60))
+    await anyio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [call.status for call in session.trace.calls()] == ["error", "aborted"]
+
+
+async def test_a_failed_call_of_a_task_group_ends_the_others() -> None:
+    async def run(params: dict[str, Any], _ctx: Any) -> ToolResult:
+        await anyio.sleep(params["seconds"])
+        return ToolResult("no", is_error=True)
+
+    session = session_with(make_tool("a", run))
+
+    async def run_group() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(session.tools.a(seconds=60))
+            group.create_task(session.tools.a(seconds=0.01))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await run_group()
+    assert [str(error) for error in caught.value.exceptions] == ["no"]
+    assert [call.status for call in session.trace.calls()] == ["aborted", "error"]
+
+
 async def test_a_failure_that_nobody_awaits_is_not_reported(caplog: Any) -> None:
     session = session_with(make_tool("a", lambda _p, _c: ToolResult("x", is_error=True)))
     session.tools.a()
@@ -431,5 +481,6 @@ async def test_call_cancelled_before_its_task_began_is_recorded_as_aborted() -> 
     session = session_with(make_tool("first"))
     started = session.tools.first()
     started.cancel()
-    await asyncio.wait({started})
+    with pytest.raises(asyncio.CancelledError):
+        await started
     assert [(call.id, call.status) for call in session.trace.calls()] == [("call-1", "aborted")]

@@ -155,6 +155,12 @@ def test_no_tools_are_said_in_words() -> None:
     assert text_in(bundle["text/html"]) == "Tools No tools registered."
 
 
+def test_a_pattern_that_no_tool_has_is_not_told_as_an_empty_registry() -> None:
+    bundle = tools_bundle([], ToolSession().registry)
+    assert bundle["text/plain"] == "No tool matches."
+    assert text_in(bundle["text/html"]) == "Tools No tool matches."
+
+
 def test_a_thousand_tools_are_cut_and_counted_quickly() -> None:
     registry = registry_of(*(tool_of(f"tool_{n}", None, parameters=SCHEMA) for n in range(1_000)))
     started = time.perf_counter()

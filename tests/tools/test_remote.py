@@ -291,8 +291,9 @@ def contents(root: Path) -> dict[str, bytes | str]:
 
 
 async def test_a_timeout_after_the_shell_s_exit_is_told_as_locally(
-    there: SubprocessOperations, tmp_path: Path
+    there: SubprocessOperations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # for the file with all output
     bash = create_remote_tools(str(tmp_path), there)["bash"]
     params = {"command": "while :; do echo y; done & exit 4", "timeout": 0.5}
     text = await result_of(bash, params)
