@@ -57,6 +57,7 @@ class StartedCall(asyncio.Task[Any], Coroutine[Any, Any, Any]):
     a task made of it first.
     """
 
+    __name__ = "started_call"  # shown in the repr of a task made of it
     _steps: Generator[Any, None, Any] | None = None
 
     def send(self, value: Any) -> Any:

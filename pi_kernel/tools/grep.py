@@ -4,7 +4,7 @@ ripgrep searches where it is installed, Python elsewhere; both give the same row
 is not part of a result: `engine_of` tells.
 """
 # A path stays the text that messages show; Path would normalise it its own way.
-# ruff: noqa: PTH116, PTH119, PTH120, PTH123
+# ruff: noqa: PTH116, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from pi_kernel.tools._operations import check_operations, perform
 from pi_kernel.tools._paths import resolve_to_cwd, working_directory
 from pi_kernel.tools._search.fallback import search_with_python
 from pi_kernel.tools._search.job import run_job
+from pi_kernel.tools._search.plain_file import open_plain
 from pi_kernel.tools._search.program import Found
 from pi_kernel.tools._search.query import Query
 from pi_kernel.tools._search.ripgrep import find_ripgrep, search_with_ripgrep
@@ -302,7 +303,7 @@ def _ends_without_newline(query: Query, file: FileRows) -> bool:
     """
     row = file.rows[-1][2]
     try:
-        with open(query.absolute(file.path), "rb") as stream:
+        with open_plain(query.absolute(file.path)) as stream:
             mark = stream.read(2)
             encoding = UTF_16_MARKS.get(mark)
             newline = b"\n"

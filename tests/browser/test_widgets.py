@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import ROOT, WAIT_MS, Lab, Notebook
+from tests.browser.conftest import READY, ROOT, WAIT_MS, Lab, Notebook
 
 pytestmark = [
     pytest.mark.browser,
@@ -198,12 +198,13 @@ def test_a_trace_of_10000_calls_opens_fast_scrolls_and_outlives_a_reload(
     page.get_by_role("tab", name="Result").click()
     page.get_by_text("child raised ValueError").wait_for()
     check_accessibility(notebook)
+    page.set_viewport_size({"width": 1_000, "height": 1_300})
     picture(notebook, "trace-light")
     choose_theme(notebook, "Dark")
     check_accessibility(notebook)
     picture(notebook, "trace-dark")
     choose_theme(notebook, "Light")
-    page.set_viewport_size({"width": 520, "height": 900})
+    page.set_viewport_size({"width": 520, "height": 1_300})
     picture(notebook, "trace-narrow")
     page.set_viewport_size({"width": 1_000, "height": 900})
 
@@ -287,7 +288,9 @@ def test_a_view_says_that_its_kernel_is_gone(lab: Lab, open_notebook: OpenNotebo
     page.get_by_text(GONE).first.wait_for()
     assert page.get_by_text(GONE).count() == 2
     assert shown.first.get_by_role("button", name="Stop").is_hidden()
+    assert shown.first.get_by_text("unfinished").is_visible()
     picture(notebook, "kernel-gone")
+    notebook.wait(READY)
     assert notebook.errors == []
 
 

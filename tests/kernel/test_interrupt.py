@@ -361,7 +361,6 @@ def test_a_tool_that_swallows_cancellations_is_left_behind(ready: Kernel) -> Non
     message_id = ready.send("await ctx.tools.deaf()")
     ready.wait_for_output(message_id, "deaf works")
     ready.interrupt()
-    ready.interrupt()
     assert is_interrupted(ready.wait(message_id))
     assert ready.value(f"ends('cell-{n}')") == [("1", "aborted")]
 

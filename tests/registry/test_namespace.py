@@ -332,6 +332,7 @@ async def test_a_call_can_be_given_to_whatever_makes_tasks_of_coroutines() -> No
     async with asyncio.TaskGroup() as group:
         grouped = group.create_task(session.tools.a(n=2))
     assert (await task, grouped.result()) == ("1", "2")
+    assert "coro=<started_call()>" in repr(task)
     assert [call.status for call in session.trace.calls()] == ["ok", "ok"]
 
 

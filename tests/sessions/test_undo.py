@@ -22,7 +22,7 @@ def note(tmp_path: Path) -> Path:
 async def test_preview_shows_the_diff_and_changes_nothing(note: Path) -> None:
     session = ToolSession(note.parent)
     before = await session.preview("edit", EDIT)
-    assert before.diff == " 1 one\n-2 two\n+2 2\n 3 "
+    assert before.diff == " 1 one\n-2 two\n+2 2"
     assert note.read_bytes() == b"one\r\ntwo\r\n"
     assert session.trace.calls() == []
 

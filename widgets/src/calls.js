@@ -96,7 +96,7 @@ class CallsView {
     this.link = link;
     this.head = new ListHead(() => this.stopAll());
     this.list = h("div", {});
-    this.note = h("div", { class: "pi-f", role: "status", hidden: true });
+    this.note = h("div", { class: "pi-listhead", role: "status", hidden: true });
     this.el = h(
       "div",
       { role: "group", "aria-label": "Running calls" },
@@ -112,7 +112,7 @@ class CallsView {
     const wanted = store.shown.flatMap((id) => store.calls.get(id) ?? []);
     const cards = wanted.map((call) => {
       const card = this.cards.get(call.id) ?? new Card(store, link, call.id);
-      card.update(call);
+      card.update(link.state === "gone" ? lastSeen(call) : call);
       return card;
     });
     this.cards = new Map(cards.map((card) => [card.id, card]));
@@ -155,6 +155,11 @@ class CallsView {
 /** @param {Call} call */
 function isBad(call) {
   return FAILED.has(call.kind);
+}
+
+/** A call whose end nobody will tell. @param {Call} call @returns {Call} */
+function lastSeen(call) {
+  return isGoing(call) ? { ...call, kind: "unfinished", word: "unfinished" } : call;
 }
 
 /** Says what many calls come to. */
@@ -274,7 +279,7 @@ class Card {
     setAttribute(this.shape, "class", `pi-i ${SHAPE_OF[call.kind] ?? call.kind}`);
     setAttribute(this.status, "class", `pi-st st-${call.kind}`);
     setAttribute(this.el, "aria-label", plain(`${call.tool}, ${call.word}`));
-    if (before && isGoing(before) && !isGoing(call))
+    if (before && isGoing(before) && !isGoing(call) && call.kind !== "unfinished")
       setText(this.said, plain(`${call.tool} ended: ${call.word}`));
   }
 
@@ -301,7 +306,7 @@ class Card {
 
   /** Of a call that has ended the kernel makes the body when somebody opens it. @param {Call} call */
   #showResult(call) {
-    if (isGoing(call)) return;
+    if (isGoing(call) || call.kind === "unfinished") return;
     const html = this.store.results.get(call.id);
     if (html === undefined) {
       if (!this.isAsked) this.link.send({ type: "open", id: call.id });
@@ -319,7 +324,7 @@ class Card {
     const { call } = this;
     if (!call) return;
     setText(this.time, timeOf(call));
-    if (isGoing(call) && !this.body.hidden) this.output.tick(call);
+    if (!this.body.hidden) this.output.tick(call);
   }
 
   #toggle() {
@@ -428,11 +433,12 @@ class Output {
 
   /** @param {Call} call */
   tick(call) {
+    this.ago.hidden = !isGoing(call);
+    if (this.ago.hidden) return;
     const ago = performance.now() - this.grewAt;
     if (!this.tail?.text) {
       setText(this.ago, ago > OUTPUT_EXPECTED_MS ? "Waiting for the first output" : "");
     } else setText(this.ago, `last output ${clock(ago)} ago`);
-    this.ago.hidden = !isGoing(call);
   }
 
   #scrolled() {

@@ -31,11 +31,20 @@ class Widget {
       },
       (state) => {
         // Nothing is shown before both directions are proved to work.
-        if (state === "live") this.places ??= new Places(model.get("place"), () => this.view());
+        if (state === "live") this.places ??= this.#place(model.get("place"));
         this.update();
       },
     );
     this.link.open();
+  }
+
+  /** @param {string} name */
+  #place(name) {
+    return new Places(
+      name,
+      () => this.view(),
+      (isShown) => this.link.send({ type: isShown ? "hello" : "hidden" }),
+    );
   }
 
   view() {

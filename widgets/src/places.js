@@ -37,6 +37,8 @@ function suppress(host, target) {
   setAttribute(host, "data-lm-suppress-shortcuts", isField ? "true" : null);
 }
 
+const AWAY_MS = 5000;
+
 export class Slot {
   /** @param {View} view */
   constructor(view) {
@@ -77,9 +79,19 @@ export class Places {
   /** @type {Slot[]} */
   slots = [];
 
-  /** @param {string} name The class of the elements. @param {() => View} make */
-  constructor(name, make) {
+  isShown = true;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  timer;
+
+  /**
+   * @param {string} name The class of the elements.
+   * @param {() => View} make
+   * @param {(isShown: boolean) => void} onShown Told when all views have been away for a while,
+   *   and when one is back.
+   */
+  constructor(name, make, onShown) {
     this.make = make;
+    this.onShown = onShown;
     this.found = document.getElementsByClassName(name);
     this.observer = new MutationObserver(() => this.scan());
     this.observer.observe(document.body, { childList: true, subtree: true });
@@ -93,6 +105,24 @@ export class Places {
       for (const child of place.children) setHidden(child, true);
       slot.moveTo(place);
     }
+    this.#watch();
+  }
+
+  #watch() {
+    const isShown = this.slots.some(({ host }) => host.isConnected);
+    if (isShown === this.isShown && !this.timer) return;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (isShown) this.#tell(true);
+    else this.timer = setTimeout(() => this.#tell(false), AWAY_MS);
+  }
+
+  /** @param {boolean} isShown */
+  #tell(isShown) {
+    this.timer = undefined;
+    if (isShown === this.isShown) return;
+    this.isShown = isShown;
+    this.onShown(isShown);
   }
 
   #add() {
@@ -107,6 +137,7 @@ export class Places {
 
   close() {
     this.observer.disconnect();
+    clearTimeout(this.timer);
     for (const place of this.found) for (const child of place.children) setHidden(child, false);
     for (const slot of this.slots) slot.close();
     this.slots = [];

@@ -155,6 +155,7 @@ class TraceView {
     setText(this.note, link.state === "gone" ? GONE : link.state === "unloaded" ? UNLOADED : "");
     this.note.hidden = link.state === "live";
     this.foot.classList.toggle("pi-lost", link.state !== "live");
+    if (link.state === "gone") data.end();
     if (this.seenVersion !== data.version) {
       this.#select();
       this.legend.replaceChildren(...legendOf(data.rows));

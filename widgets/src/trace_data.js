@@ -79,6 +79,19 @@ export class TraceData {
     this.#count();
   }
 
+  /** Nobody will tell the ends of what runs. */
+  end() {
+    const open = this.rows.flatMap((row, index) => (isRunning(row) ? [index] : []));
+    if (!open.length) return;
+    const rows = open.map((index) => {
+      /** @type {Row} */
+      const row = [...this.rows[index]];
+      row[KIND] = row[WORD] = "unfinished";
+      return row;
+    });
+    this.change(open, rows);
+  }
+
   #build() {
     const { rows, groups } = this;
     const nGroups = groups.length;

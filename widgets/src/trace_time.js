@@ -5,7 +5,8 @@ import { duration } from "./formats.js";
 
 const SLACK = 1.02;
 const MIN_ROOM_MS = 0.01;
-const LAST_LABEL_PERCENT = 93;
+const LABEL_PX = 44;
+const MAX_LABELS = 7;
 
 export class TimeAxis {
   /** @type {[number, number] | null} What a person zoomed to. */
@@ -31,12 +32,15 @@ export class TimeAxis {
   draw(rows) {
     const [from, to] = this.window;
     const marks = ticks(from, to);
-    const key = marks.join() + from + to;
+    const width = this.el.clientWidth || MAX_LABELS * LABEL_PX;
+    const every = Math.ceil((marks.length * LABEL_PX) / width);
+    const key = [every, from, to].join();
     if (key === this.key) return;
     this.key = key;
-    const labels = marks.map((ms) => {
+    const labels = marks.map((ms, i) => {
       const left = this.percent(ms);
-      const text = left > LAST_LABEL_PERCENT ? "" : tickLabel(ms, to - from);
+      const isCut = (width * (100 - left)) / 100 < LABEL_PX;
+      const text = i % every || isCut ? "" : tickLabel(ms, to - from);
       return h("span", { style: { left: `${left.toFixed(3)}%` } }, text);
     });
     this.el.replaceChildren(...labels);

@@ -194,3 +194,18 @@ test("a trace shows its rows and asks for the details of one", () => {
   expect(text()).toContain('{"command": "make"}');
   close();
 });
+
+test("a widget whose views are away tells so, and asks again when one is back", async () => {
+  vi.useFakeTimers();
+  const { model, output, close } = open();
+  model.say({ type: "ack" });
+  output.remove();
+  await vi.advanceTimersByTimeAsync(10);
+  vi.advanceTimersByTime(6000);
+  expect(model.sent.at(-1)).toEqual({ type: "hidden" });
+  document.body.append(output);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(model.sent.at(-1)).toEqual({ type: "hello" });
+  close();
+  vi.useRealTimers();
+});

@@ -12,6 +12,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
+from pi_kernel.tools._search.plain_file import open_plain
+
 __all__ = ("config_home", "global_excludes_file")
 
 EXCLUDES_LINE = re.compile(
@@ -30,7 +32,7 @@ def global_excludes_file(environ: Mapping[str, str]) -> str | None:
     home = environ.get("HOME")
     for config in _configs(environ):
         try:
-            with open(config, "rb") as stream:  # noqa: PTH123 - texts as they are
+            with open_plain(os.fsencode(config)) as stream:
                 found = EXCLUDES_LINE.search(stream.read())
         except OSError:
             continue

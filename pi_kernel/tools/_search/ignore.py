@@ -9,16 +9,18 @@ Source:
     The crate ignore 0.4.29 (ripgrep 15.2.0), ``gitignore.rs``, ``overrides.rs``, ``dir.rs``.
 """
 # Paths are bytes here: names need not be UTF-8.
-# ruff: noqa: PTH113, PTH116, PTH118, PTH123
+# ruff: noqa: PTH113, PTH116, PTH118
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pi_kernel.tools._search.globs import Glob, GlobError, PathTest, parse_glob
+from pi_kernel.tools._search.plain_file import open_plain
 
 __all__ = ("Folder", "IgnoreFiles", "Overrides", "Rule", "Rules", "parse_rule", "read_rules")
 
@@ -27,6 +29,8 @@ UNICODE_WHITE_SPACE = (
     "\t\n\v\f\r \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
+MAX_FILE_BYTES = 256 * 1024
+RULES_PER_EXPRESSION = 500
 GIT = b".git"
 GIT_POINTER = b"gitdir: "
 """How a ``.git`` file of a worktree starts."""
@@ -39,12 +43,15 @@ class Rule:
     glob: Glob
     by_name: bool
     """Whether the glob is for the last component of a path, not for all of it."""
-    test: PathTest
-    """The glob, compiled."""
     negated: bool
     """Written with ``!``."""
     only_folders: bool
     """Written with ``/`` at the end."""
+
+    @cached_property
+    def test(self) -> PathTest:
+        """The glob, compiled: most rules never need it."""
+        return self.glob.compile()
 
 
 def parse_rule(line: str, *, allow_unclosed_class: bool = True) -> Rule | None:
@@ -76,16 +83,17 @@ def parse_rule(line: str, *, allow_unclosed_class: bool = True) -> Rule | None:
         glob = parse_glob(line, allow_unclosed_class=allow_unclosed_class)
         for_names = glob.for_names()
         glob = glob if for_names is None else for_names
-        test = glob.compile()
+        rule = Rule(
+            glob=glob,
+            by_name=for_names is not None,
+            negated=negated,
+            only_folders=only_folders,
+        )
+        if not glob.is_quick:
+            _ = rule.test  # it may be too large
     except GlobError as error:
         raise GlobError(original, error.reason) from error
-    return Rule(
-        glob=glob,
-        by_name=for_names is not None,
-        test=test,
-        negated=negated,
-        only_folders=only_folders,
-    )
+    return rule
 
 
 class Rules:
@@ -113,8 +121,8 @@ class Rules:
         """
         if not (
             self._has_others
-            or (self._any_name is not None and self._any_name.fullmatch(name))
-            or (self._any_path is not None and self._any_path.fullmatch(path))
+            or any(pattern.fullmatch(name) for pattern in self._any_name)
+            or any(pattern.fullmatch(path) for pattern in self._any_path)
         ):
             return None
         for rule in reversed(self._rules):
@@ -125,10 +133,13 @@ class Rules:
         return None
 
 
-def _union(patterns: list[bytes]) -> re.Pattern[bytes] | None:
-    if not patterns:
-        return None
-    return re.compile(b"|".join(b"(?:%s)" % pattern for pattern in patterns), re.DOTALL)
+def _union(patterns: Sequence[bytes]) -> list[re.Pattern[bytes]]:
+    """Return expressions that match what one of the patterns matches."""
+    return [
+        re.compile(b"|".join(map(b"(?:%s)".__mod__, several)), re.DOTALL)
+        for start in range(0, len(patterns), RULES_PER_EXPRESSION)
+        if (several := patterns[start : start + RULES_PER_EXPRESSION])
+    ]
 
 
 NO_RULES = Rules([])
@@ -158,7 +169,8 @@ class Overrides:
 def read_rules(*files: bytes, problems: list[str] | None = None) -> Rules:
     """Read the rules of the files that can be read; lines that are not valid are left out.
 
-    A line that is not UTF-8 ends its file.
+    A line that is not UTF-8 ends its file; so does its size, where it is larger than any ignore
+    file that somebody wrote.
 
     Args:
         files: Absolute paths.
@@ -167,8 +179,8 @@ def read_rules(*files: bytes, problems: list[str] | None = None) -> Rules:
     rules: list[Rule] = []
     for file in files:
         try:
-            with open(file, "rb") as stream:
-                lines = stream.read().split(b"\n")
+            with open_plain(file) as stream:
+                lines = stream.read(MAX_FILE_BYTES).split(b"\n")
         except OSError:
             continue
         for number, raw in enumerate(lines):
@@ -363,7 +375,7 @@ def _read_excludes(folder: bytes, problems: list[str] | None) -> Rules:
 
 def _first_line(file: bytes) -> bytes:
     try:
-        with open(file, "rb") as stream:
-            return stream.readline().removesuffix(b"\n").removesuffix(b"\r")
+        with open_plain(file) as stream:
+            return stream.readline(MAX_FILE_BYTES).removesuffix(b"\n").removesuffix(b"\r")
     except OSError:
         return b""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._search.plain_file import open_plain
 from pi_kernel.tools._search.query import Query
 from pi_kernel.tools._search.rows import FileRows, RowReader
 
@@ -118,7 +119,7 @@ def _is_binary_after_all(file: FileRows, query: Query) -> bool:
     if file.match_count < query.max_count:
         return False
     try:
-        with open(query.absolute(file.path), "rb") as stream:  # noqa: PTH123 - paths are bytes
+        with open_plain(query.absolute(file.path)) as stream:
             piece = stream.read(READ_BYTES)
             if piece.startswith(UTF_16_MARKS):
                 return False
