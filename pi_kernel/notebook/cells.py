@@ -63,7 +63,7 @@ class Cell(Caller):
     is_watching = True
     child_reach = "person"
     child_origin = "cell"
-    recorder: NestedCallRecorder
+    recorder: NestedCallRecorder  # pyright: ignore[reportIncompatibleVariableOverride]  # always
 
     def __init__(self, host: ToolHost, cell_call_id: str, execution_count: int) -> None:
         super().__init__(host, cell_call_id, AbortSignal())

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,7 @@ class Extension:
         self._begun: dict[int, _Run] = {}
         """By thread: the cell whose `pre_run_cell` would come next."""
         self._names: dict[str, object] = {}
-        self._events = {
+        self._events: dict[str, Callable[..., object]] = {
             "pre_execute": self._pre_execute,
             "pre_run_cell": self._pre_run_cell,
             "post_execute": self._post_execute,
@@ -80,7 +81,7 @@ class Extension:
         self._closing: asyncio.Task[None] | None = None
 
     def _caller(self) -> Caller:
-        return self.ctx.session._start()  # noqa: SLF001 - one package
+        return self.ctx.session._start()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def _reachable(self) -> Any:
         return self.ctx.session.registry.reachable
@@ -96,7 +97,7 @@ class Extension:
         self._timed.attach()
         attach_displays(self.shell)
         use_cell_numbers(cell_numbers(self.shell))
-        pi_kernel.ctx = self.ctx  # type: ignore[attr-defined]  # the way in when ctx is taken
+        vars(pi_kernel)["ctx"] = self.ctx  # the way in when ctx is taken
         if is_in_cell():
             self.cells.show(self._begin().cell)
 
@@ -128,8 +129,8 @@ class Extension:
         unload_views()
         use_cell_numbers(None)
         self.shell.drop_by_id(self._names)
-        if getattr(pi_kernel, "ctx", None) is self.ctx:
-            del pi_kernel.ctx
+        if vars(pi_kernel).get("ctx") is self.ctx:
+            del vars(pi_kernel)["ctx"]
         session, self.session = self.session, None
         if session is not None:
             session.abort("pi_kernel was unloaded")
@@ -180,7 +181,7 @@ class Extension:
         """Let the session run on the loop of the main thread, not on that of a subshell."""
         if self.session is not None and threading.current_thread() is threading.main_thread():
             with contextlib.suppress(RuntimeError, PiKernelError):
-                self.session._loop.bind()  # noqa: SLF001 - one package
+                self.session._loop.bind()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def _pre_run_cell(self, info: Any) -> None:
         run = self._begun.pop(threading.get_ident(), None)

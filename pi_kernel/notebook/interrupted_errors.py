@@ -34,8 +34,8 @@ class InterruptedErrors:
     def _show(self, kind: Any, value: Any, trace: Any, tb_offset: int | None = None) -> Any:
         if isinstance(value, asyncio.CancelledError):
             return self._shell.showtraceback((CellInterrupted, CellInterrupted(), None))
-        shown_by_others = self._held[1] if self._held is not None else None
-        return shown_by_others(kind, value, trace, tb_offset=tb_offset)
+        assert self._held is not None  # noqa: S101 - this hook is in place only then
+        return self._held[1](kind, value, trace, tb_offset=tb_offset)
 
     def restore(self, result: Any = None) -> None:
         """Give the hook back; the cell's result names the interrupt too."""

@@ -245,7 +245,7 @@ def show_trace(trace: Trace, title: str, cell_call_id: str | None = None) -> Non
         while sum(type(widget) is module.TraceWidget for widget in _open) >= MAX_OPEN_TRACES:
             _close(next(widget for widget in _open if type(widget) is module.TraceWidget))
         widget: PiWidget = module.TraceWidget(
-            trace._calls,  # noqa: SLF001 - the live list, which records copy
+            trace._calls,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the live list
             title,
             place=place,
             is_part=None if cell_call_id is None else is_part,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from pi_kernel.notebook.cells import Cell
@@ -72,7 +72,7 @@ class _Bar:
 
 
 @contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[[ToolOutcome], None]]:
+def progress_bar(title: str, total: int) -> Generator[Callable[[ToolOutcome], None]]:
     """Give a function that counts one finished call; the bar appears after half a second.
 
     It takes the place of the cell's own line.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,10 @@ def figure_blocks(figure: Any) -> list[TextContent | ImageContent]:
     scale = min(1.0, MAX_SIDE_PIXELS / max(_png_size(png)))
     if scale < 1 or _base64_bytes(png) > MAX_BASE64_BYTES:
         png = _small_enough(encode, scale)
+    # The figure is handed over now: pyplot must neither keep it open nor show it once more.
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close(figure)
     width, height = _png_size(png)
     return [TextContent(f"Figure {width}x{height}"), _png_block(png)]
 

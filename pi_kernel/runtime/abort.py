@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from pi_kernel.errors import ToolAborted
+from pi_kernel.errors import PiKernelError, ToolAborted
 
 __all__ = ("AbortSignal",)
 
@@ -120,12 +120,20 @@ class AbortSignal:
         combined = cls()
         for signal in signals:
             if signal is not None:
+                if not isinstance(signal, AbortSignal):
+                    raise PiKernelError(
+                        f"AbortSignal.any() takes signals, got {type(signal).__name__}"
+                    )
                 combined.follow(signal)
         return combined
 
     @classmethod
     def timeout(cls, seconds: float) -> AbortSignal:
         """Return a signal that sets itself after ``seconds``."""
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= threading.TIMEOUT_MAX:
+            raise PiKernelError(
+                f"AbortSignal.timeout() takes a number of seconds from 0, got {seconds!r}"
+            )
         signal = cls()
         timer = threading.Timer(seconds, signal.abort, args=("timeout",))
         timer.daemon = True

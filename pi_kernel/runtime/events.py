@@ -31,6 +31,8 @@ class EventSink:
         self._handlers: dict[str, list[Handler]] = {}
         self._listeners: list[Handler] = []
         self._reports: set[asyncio.Task[None]] = set()
+        self._reported = HookError.type
+        """The event whose handler failed last."""
         self.listened = False
         """Whether anybody could want events of calls."""
         self.has_before = False
@@ -143,8 +145,11 @@ class EventSink:
         Those who wait for something with the event are served beside what is going on.
         """
         text = message_of(error)
+        if event_type != HookError.type:
+            self._reported = event_type
         if event_type == HookError.type or not self.wants(HookError.type):
-            logger.warning("a handler of %s failed and was skipped: %s", event_type, text)
+            # Who listens to everything fails at hearing of its own failure: name the first event.
+            logger.warning("a handler of %s failed and was skipped: %s", self._reported, text)
             return
         stack = "".join(traceback.format_exception(error))
         waiting = self.deliver(HookError(event=event_type, error=text, stack=stack))

@@ -283,9 +283,14 @@ async def _tools_own_denial(host: CallHost, call: Call) -> str | None:
         answer, reason = answer[0], answer[1] if len(answer) > 1 else None
     elif isinstance(answer, Mapping):
         answer, reason = answer.get("decision"), answer.get("reason")
-    elif not isinstance(answer, str) and answer is not None:
-        answer, reason = getattr(answer, "decision", None), getattr(answer, "reason", None)
-    return str(reason or "the tool refused it") if answer == "deny" else None
+    elif hasattr(answer, "decision"):
+        answer, reason = answer.decision, getattr(answer, "reason", None)
+    if answer is None or answer is True or answer in ("allow", "ask"):
+        return None
+    if answer is False or answer == "deny":
+        return str(reason or "the tool refused it")
+    # Whoever meant to refuse must not be taken to have agreed.
+    return f"check_permissions answered {answer!r}, which is not allow, ask, deny or None"
 
 
 async def execute_tool_call(host: CallHost, call: Call) -> None:

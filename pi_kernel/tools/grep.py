@@ -20,6 +20,7 @@ from pi_kernel.protocol.results import ToolResult
 from pi_kernel.protocol.tools import ToolAnnotations
 from pi_kernel.registry.definition import OnUpdate, ToolDefinition
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._atomic import SpecialFileError, special_file_kind
 from pi_kernel.tools._numbers import format_number, to_double
 from pi_kernel.tools._operations import check_operations, perform
 from pi_kernel.tools._paths import resolve_to_cwd, working_directory
@@ -198,13 +199,30 @@ def _whole(number: float) -> int:
 
 def _search(query: Query, engine: Engine, stop: AbortSignal) -> ToolResult:
     program = None if engine == "python" else find_ripgrep()
-    if program is not None:
+    if query.file is not None and not _tells_its_size(query.target):
+        found = search_with_python(query, stop)  # ripgrep would wait for more, as in /proc/kmsg
+    elif program is not None:
         found = search_with_ripgrep(program, query, stop)
     elif engine == "ripgrep":
         raise PiKernelError("ripgrep (rg) is not available and could not be downloaded")
     else:
         found = search_with_python(query, stop)
     return _result(query, found)
+
+
+def _tells_its_size(path: str) -> bool:
+    """Whether a file has a known end.
+
+    Raises:
+        SpecialFileError: If it is none: a pipe would be waited for, a device may never end.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return True  # the search says it better
+    if kind := special_file_kind(status.st_mode):
+        raise SpecialFileError(f"Cannot search {path}: it is {kind}, not a regular file")
+    return status.st_size > 0
 
 
 def _result(query: Query, found: Found) -> ToolResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tests.benchmarks import engine, tools
+from tests.benchmarks import engine, notebook, tools
 from tests.benchmarks._measure import REPETITIONS, report
 
 QUICK_REPETITIONS = 3
@@ -21,7 +21,8 @@ def main() -> None:
         help=f"measure the slow ones {QUICK_REPETITIONS} times, not {REPETITIONS} (default)",
     )
     is_quick = parser.parse_args().quick
-    figures = engine.figures() + tools.figures(QUICK_REPETITIONS if is_quick else REPETITIONS)
+    figures = engine.figures() + notebook.figures()
+    figures += tools.figures(QUICK_REPETITIONS if is_quick else REPETITIONS)
     report(figures, Path(__file__).parents[2] / "build" / "benchmarks.json")
 
 

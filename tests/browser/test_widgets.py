@@ -114,7 +114,8 @@ def choose_theme(notebook: Notebook, name: str) -> None:
 
 
 def picture(notebook: Notebook, name: str) -> None:
-    """Take a picture of the page as it is, without making it higher: that would move the views."""
+    """Take a picture of the page with a view in its middle."""
+    notebook.page.evaluate("document.querySelector('.pi-host').scrollIntoView({block: 'center'})")
     folder = Path(ROOT, "build/screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     notebook.page.screenshot(path=folder / f"{name}.png", animations="disabled", scale="css")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.kernels import Kernel
@@ -47,7 +45,7 @@ async def reads():
 
 
 @pytest.fixture(scope="module")
-def ready(kernel: Kernel) -> Iterator[Kernel]:
+def ready(kernel: Kernel) -> Kernel:
     reply = kernel.run(SETUP)
     assert reply.status == "ok", reply.traceback
     return kernel

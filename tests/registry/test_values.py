@@ -983,3 +983,15 @@ def test_converting_values_imports_none_of_the_libraries() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
     assert run.stdout == "[]\n"
+
+
+@pytest.mark.needs("matplotlib")
+def test_figure_of_pyplot_is_closed_once_it_has_been_handed_over() -> None:
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    before = plt.get_fignums()
+    figure, axes = plt.subplots()
+    result = to_result(figure)
+    assert plt.get_fignums() == before
+    axes.plot([1, 2])  # it can still be drawn on
+    assert result.content[1].type == "image"

@@ -7,11 +7,12 @@ import gc
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import pytest
 
-from pi_kernel import AbortSignal, ToolAborted
+from pi_kernel import AbortSignal, PiKernelError, ToolAborted
 
 
 def raising() -> None:
@@ -148,3 +149,15 @@ def race() -> list[int]:
     for thread in threads:
         thread.join()
     return heard
+
+
+@pytest.mark.parametrize("seconds", ["x", -1, float("nan"), None])
+def test_timeout_takes_a_number_of_seconds_only(seconds: Any) -> None:
+    with pytest.raises(PiKernelError, match=r"takes a number of seconds from 0, got"):
+        AbortSignal.timeout(seconds)
+
+
+def test_any_takes_signals_only() -> None:
+    wrong: Any = "x"
+    with pytest.raises(PiKernelError, match=r"takes signals, got str"):
+        AbortSignal.any(AbortSignal(), wrong)

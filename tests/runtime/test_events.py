@@ -192,7 +192,7 @@ async def test_a_failure_in_telling_of_a_failure_is_logged(
     sink.subscribe(failing(ValueError("boom")))
     with caplog.at_level(logging.WARNING, "pi_kernel"):
         await sink.emit(EVENT)
-    assert "a handler of hook_error failed and was skipped: boom" in caplog.text
+    assert "a handler of agent_settled failed and was skipped: boom" in caplog.text
 
 
 async def test_a_listener_that_fails_on_every_event_harms_no_call() -> None:
@@ -235,3 +235,19 @@ async def test_closing_a_delivery_ends_the_receiver() -> None:
     waiting.send(None)
     waiting.close()
     assert notes == ["closed"]
+
+
+async def test_listener_to_everything_that_fails_is_told_of_by_the_event_where_it_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    session = session_with(make_tool("t"))
+
+    def fail(event: object) -> None:
+        raise ValueError("listener boom")
+
+    session.subscribe(fail)
+    assert (await session.execute_tool("t")).status == "ok"
+    assert [record.getMessage() for record in caplog.records] == [
+        "a handler of tool_execution_start failed and was skipped: listener boom",
+        "a handler of tool_execution_end failed and was skipped: listener boom",
+    ]

@@ -268,7 +268,7 @@ async def test_a_tool_may_deny_its_call(answer: Any, reason: str, is_async: bool
     assert session.trace.calls()[0].block_reason == reason
 
 
-@pytest.mark.parametrize("answer", [None, "allow", "ask", ("ask", "sure?"), (), 5, Answer("allow")])
+@pytest.mark.parametrize("answer", [None, "allow", "ask", ("ask", "sure?"), True, Answer("allow")])
 async def test_without_permissions_only_a_denial_counts(answer: Any) -> None:
     assert (await one(make_tool("t", check_permissions=lambda *_: answer))).status == "ok"
 
@@ -616,3 +616,19 @@ async def test_a_hooks_extra_key_that_a_function_cannot_take_is_an_error_result(
     outcome = await session.execute_tool("halve", {"n": 4})
     assert outcome.status == "error"
     assert "extra" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (False, "the tool refused it"),
+        ("no", "check_permissions answered 'no', which is not allow, ask, deny or None"),
+        (0, "check_permissions answered 0, which is not allow, ask, deny or None"),
+    ],
+)
+async def test_an_answer_that_is_none_of_the_choices_refuses_the_call(
+    answer: object, said: str
+) -> None:
+    session = session_with(make_tool("t", check_permissions=lambda *_: answer))
+    outcome = await session.execute_tool("t")
+    assert (outcome.status, outcome.text) == ("blocked", f'Permission denied for tool "t": {said}')

@@ -15,6 +15,7 @@ import faulthandler
 import json
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ BLOCK_BYTES = 4 << 20
 HEAD_BYTES = 1 << 16
 """Most binary files show in so many bytes that they are."""
 READ_BYTES = 1 << 16
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 STDIN = 0
 REARM_SECONDS = 1.0
 UTF_8_MARK = b"\xef\xbb\xbf"
@@ -93,12 +95,15 @@ def _size(text: str) -> int:
 class FileSearch:
     """The search of one file, block by block, with the context around the matches."""
 
-    def __init__(self, matcher: Matcher, *, context: int, max_count: int) -> None:
+    def __init__(
+        self, matcher: Matcher, *, context: int, max_count: int, max_line_bytes: int
+    ) -> None:
         self.rows: list[tuple[int, bytes, bytes]] = []
         """Line number, mark and text."""
         self._matcher = matcher
         self._context = context
         self._left = max_count
+        self._max_line_bytes = max_line_bytes
         self._after = 0
         """How many lines of context are still to come."""
         self._carried = b""
@@ -143,7 +148,7 @@ class FileSearch:
         if start == end:
             return
         for line in data[start:end].removesuffix(b"\n").split(b"\n"):
-            self.rows.append((self._number, mark, line))
+            self.rows.append((self._number, mark, line[: self._max_line_bytes]))
             self._number += 1
 
 
@@ -184,10 +189,19 @@ def blocks(head: bytes, stream: IO[bytes]) -> Iterator[bytes]:
 
 def search_file(path: bytes, job: dict[str, Any], matcher: Matcher, watch: Watch) -> FileSearch:
     """Search one file; a binary one has no rows unless it was asked for by name."""
-    search = FileSearch(matcher, context=job["context"], max_count=job["max_count"])
+    search = FileSearch(
+        matcher,
+        context=job["context"],
+        max_count=job["max_count"],
+        max_line_bytes=job["max_line_bytes"],
+    )
     is_wanted, is_explicit = True, job["explicit"]
-    with open(path, "rb") as stream:  # noqa: PTH123 - paths are bytes
-        head = stream.read(HEAD_BYTES)
+    descriptor = os.open(path, OPEN_FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)  # it took the place of a file since the walk
+        return search
+    with os.fdopen(descriptor, "rb") as stream:
+        head = stream.read(HEAD_BYTES) or b""  # None: nothing now, and nothing is waited for
         if not is_explicit and b"\0" in head and head[:2] not in UTF_16_MARKS:
             return search
         for block in blocks(head, stream):

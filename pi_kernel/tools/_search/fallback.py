@@ -21,7 +21,7 @@ from pi_kernel.tools._search.files import ripgrep_files
 from pi_kernel.tools._search.globs import GlobError
 from pi_kernel.tools._search.ignore import Overrides
 from pi_kernel.tools._search.program import Found, run_search
-from pi_kernel.tools._search.query import Query
+from pi_kernel.tools._search.query import MAX_LINE_BYTES, Query
 from pi_kernel.tools._search.regex_error import RegexError
 from pi_kernel.tools._search.regex_python import to_python
 from pi_kernel.tools._search.regex_syntax import parse_literal, parse_regex
@@ -100,6 +100,7 @@ def _job(query: Query, seconds_per_block: float) -> dict[str, Any]:
         "is_literal": pattern.is_literal,
         "context": query.context,
         "max_count": query.max_count,
+        "max_line_bytes": MAX_LINE_BYTES,
         "explicit": query.file is not None,
         "seconds": seconds_per_block,
     }

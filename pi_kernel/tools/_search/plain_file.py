@@ -22,10 +22,7 @@ def open_plain(path: bytes) -> BinaryIO:
         OSError: If it cannot be opened or is something else.
     """
     descriptor = os.open(path, _FLAGS)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("not a regular file")
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
-    except OSError:
-        os.close(descriptor)
-        raise
+    os.close(descriptor)
+    raise OSError("not a regular file")

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.tools._search.plain_file import open_plain
 from pi_kernel.tools._search.query import Query
 from pi_kernel.tools._search.rows import FileRows, RowReader
+from pi_kernel.tools._truncate import format_size
 
 __all__ = ("Found", "run_search")
 
 READ_BYTES = 1 << 20
 MAX_ERROR_BYTES = 64 * 1024
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+"""More than anybody reads; it takes a few times as much memory until it is sorted."""
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -51,6 +55,7 @@ def run_search(
 
     Raises:
         OSError: If the program cannot be started.
+        PiKernelError: If it prints far more than anybody reads.
         ToolAborted: If ``stop`` was set.
     """
     process = subprocess.Popen(  # noqa: S603 - the caller chose the program
@@ -108,7 +113,14 @@ def _collect(output: IO[bytes], query: Query) -> tuple[list[FileRows], bool]:
                 return True
         return False
 
+    printed_bytes = 0
     while piece := os.read(output.fileno(), READ_BYTES):
+        printed_bytes += len(piece)
+        if printed_bytes > MAX_OUTPUT_BYTES:
+            raise PiKernelError(
+                f"The lines found are more than {format_size(MAX_OUTPUT_BYTES)}."
+                " Refine pattern, or ask for fewer matches or less context"
+            )
         if is_enough(reader.feed(piece)):
             return files, True
     return files, is_enough(reader.finish())

@@ -7,7 +7,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-__all__ = ("Query",)
+__all__ = ("MAX_LINE_BYTES", "Query")
+
+MAX_LINE_BYTES = 2000
+"""A program need not print more of a line: so many bytes are never less than what can be shown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pi_kernel.errors import PiKernelError
 from pi_kernel.runtime.abort import AbortSignal
+from pi_kernel.tools._os_errors import error_code
 from pi_kernel.tools._search.program import Found, run_search
-from pi_kernel.tools._search.query import Query
+from pi_kernel.tools._search.query import MAX_LINE_BYTES, Query
 
 __all__ = ("Ripgrep", "find_ripgrep", "search_with_ripgrep")
 
@@ -74,6 +75,8 @@ def _run(program: Ripgrep, query: Query, stop: AbortSignal, *, options: tuple[st
         "--line-number",
         "--color=never",
         "--hidden",
+        f"--max-columns={MAX_LINE_BYTES}",
+        "--max-columns-preview",
         *options,
     ]
     if query.ignore_case:
@@ -89,7 +92,9 @@ def _run(program: Ripgrep, query: Query, stop: AbortSignal, *, options: tuple[st
     argv += ["--", query.pattern, query.target]
     try:
         found = run_search(argv, query, stop)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise PiKernelError(f"Failed to run ripgrep: spawn {error_code(error)}") from error
+    except ValueError as error:
         raise PiKernelError(f"Failed to run ripgrep: {error}") from error
     if not found.is_stopped and found.exit_code not in (EXIT_MATCHES, EXIT_NO_MATCHES):
         raise PiKernelError(found.errors or f"ripgrep exited with code {found.exit_code}")
