@@ -63,13 +63,13 @@ class Cell(Caller):
     is_watching = True
     child_reach = "person"
     child_origin = "cell"
-    recorder: NestedCallRecorder  # pyright: ignore[reportIncompatibleVariableOverride]  # always
+    recorder: NestedCallRecorder
 
     def __init__(self, host: ToolHost, cell_call_id: str, execution_count: int) -> None:
         super().__init__(host, cell_call_id, AbortSignal())
         self.cell_call_id = cell_call_id
         self.execution_count = execution_count
-        self.recorder = NestedCallRecorder()
+        self.recorder = NestedCallRecorder()  # pyright: ignore[reportIncompatibleVariableOverride]
         self.cwd = host.cwd
         self.status: CellStatus = "running"
         self.started = time.perf_counter()

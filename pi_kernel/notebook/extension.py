@@ -97,7 +97,7 @@ class Extension:
         self._timed.attach()
         attach_displays(self.shell)
         use_cell_numbers(cell_numbers(self.shell))
-        vars(pi_kernel)["ctx"] = self.ctx  # the way in when ctx is taken
+        setattr(pi_kernel, "ctx", self.ctx)  # noqa: B010 - the way in when ctx is taken
         if is_in_cell():
             self.cells.show(self._begin().cell)
 
@@ -130,7 +130,7 @@ class Extension:
         use_cell_numbers(None)
         self.shell.drop_by_id(self._names)
         if vars(pi_kernel).get("ctx") is self.ctx:
-            del vars(pi_kernel)["ctx"]
+            delattr(pi_kernel, "ctx")
         session, self.session = self.session, None
         if session is not None:
             session.abort("pi_kernel was unloaded")

@@ -29,7 +29,7 @@ __all__ = ("LiveCell", "has_live_page", "live_cell", "show_trace", "unload_views
 MAX_AT_ONCE_CALLS = 500
 """Of a trace whose static form is made before it is shown; that of a longer one comes behind."""
 STATIC_BEHIND_SECONDS = 1.0
-MAX_OPEN_TRACES = 20
+MAX_OPEN_TRACES = 8
 """Of more, the oldest goes back to its static form."""
 
 logger = logging.getLogger("pi_kernel")
@@ -269,9 +269,10 @@ def attach_displays(shell: InteractiveShell) -> None:
             raise NotImplementedError  # IPython goes on with the next form
         show_call(call)
 
-    formatter = _formatter(shell)
-    formatter.for_type(asyncio.Task, task)
-    formatter.for_type(Trace, lambda trace: show_trace(trace, "session"))
+    if getattr(shell, "kernel", None) is not None:  # a terminal has room for their repr
+        formatter = _formatter(shell)
+        formatter.for_type(asyncio.Task, task)
+        formatter.for_type(Trace, lambda trace: show_trace(trace, "session"))
 
 
 def detach_displays(shell: InteractiveShell) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ("MAGIC_NAMES", "PiMagics")
 
 MAGIC_NAMES = ("tools", "trace")
+MAX_NAMED = 10
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,10 +97,11 @@ class PiMagics(Magics):
             return str(max(made_calls, key=lambda cell: cell.started).id)
         if given.isdecimal():
             return str(cells.get(int(given)).id)
-        known: list[Any] = [cell.id for cell in cells]
+        known = [str(cell.id) for cell in cells if cell.is_used]
         if given in known:
             return given
-        raise UsageError(f"%trace: no cell {given!r}; known: {', '.join(known) or 'none'}")
+        last = ", ".join(known[-MAX_NAMED:]) or "none"
+        raise UsageError(f"%trace: no calls of a cell {given!r}; the last cells with calls: {last}")
 
 
 def _split(name: str, line: str) -> list[str]:

@@ -94,6 +94,7 @@ class BoundTool(Protocol):
             TypeError: If arguments are given in any other form than keywords or one mapping.
             PiKernelError: If no event loop is running here.
         """
+        ...
 
 
 def bound_tool(caller: Callable[[], Caller], definition: ToolDefinition) -> BoundTool:

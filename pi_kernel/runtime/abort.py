@@ -130,7 +130,8 @@ class AbortSignal:
     @classmethod
     def timeout(cls, seconds: float) -> AbortSignal:
         """Return a signal that sets itself after ``seconds``."""
-        if not isinstance(seconds, int | float) or not 0 <= seconds <= threading.TIMEOUT_MAX:
+        given: Any = seconds
+        if not isinstance(given, int | float) or not 0 <= seconds <= threading.TIMEOUT_MAX:
             raise PiKernelError(
                 f"AbortSignal.timeout() takes a number of seconds from 0, got {seconds!r}"
             )

@@ -284,7 +284,7 @@ async def _tools_own_denial(host: CallHost, call: Call) -> str | None:
     elif isinstance(answer, Mapping):
         answer, reason = answer.get("decision"), answer.get("reason")
     elif hasattr(answer, "decision"):
-        answer, reason = answer.decision, getattr(answer, "reason", None)
+        answer, reason = getattr(answer, "decision"), getattr(answer, "reason", None)  # noqa: B009 - of any object
     if answer is None or answer is True or answer in ("allow", "ask"):
         return None
     if answer is False or answer == "deny":

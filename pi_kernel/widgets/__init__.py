@@ -3,7 +3,7 @@
 Rules, which every view follows:
 
 - **What is saved is static.** A display holds the static form of `pi_kernel.render` alone, inside
-  an element whose class names the widget (`PiWidget.placed`). The widget's script puts its view in
+  an element whose class names the widget (`place.placed`). The widget's script puts its view in
   front of that form while the kernel lives, and takes it away at the end. So a saved, reopened or
   untrusted notebook has no widget in it, and where there is no widget manager nothing is missing.
 - **Hello first.** The script says ``hello`` until the kernel answers ``ack``; before that it shows
@@ -13,8 +13,9 @@ Rules, which every view follows:
   hello and gets everything (`PiWidget.whole`). What a person asks for comes as one message with a
   ``type``, on whatever thread, and is handled on the loop that made the widget
   (`PiWidget.receive`).
-- **Bounded.** Live text is a tail of at most 16 kB a call and 64 kB a message; rows are sent in
-  blocks. The rest is told when somebody opens it.
+- **Bounded.** Live text is a tail of at most 16 kB a call and 32 kB a message; rows are sent in
+  blocks. The rest is told when somebody opens it. A Jupyter server drops what exceeds 1 MB a
+  second for 3 seconds, without a word to either side.
 - **Data, not HTML.** Views are made of elements and text nodes from data (`widgets/src/dom.js`).
   HTML crosses only as what `pi_kernel.render` made, escaped, and is built anew from a list of tags
   and styles (`widgets/src/fragment.js`).

@@ -22,6 +22,9 @@ STYLES = "styles.js"
 FIRST_STYLES = "pi.css"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z_]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:(?:async )?function\*?|const|class) (\w+))", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/)[ \t]*\n", re.MULTILINE | re.DOTALL)
+"""With lines of its own; every widget sends the whole source."""
+_INDENT = re.compile(r"\n[ \t]+")
 _LEFT_OVER = re.compile(r"^(?:import|export(?! default)).*", re.MULTILINE)
 
 
@@ -32,6 +35,7 @@ def widget_source() -> str:
     sheets = sorted(folder.glob("*.css"), key=lambda path: (path.name != FIRST_STYLES, path.name))
     styles = "".join(path.read_text(encoding="utf-8") for path in sheets)
     modules = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.js")}
+    styles = _INDENT.sub("\n", _COMMENT.sub("", styles))
     modules[STYLES] = f"export const STYLES = {json.dumps(styles)};\n"
     return join_modules(modules)
 
@@ -65,7 +69,7 @@ def join_modules(modules: dict[str, str], main: str = MAIN) -> str:
     owners: dict[str, str] = {}
     parts: list[str] = []
     for name in order:
-        given = _IMPORT.sub("", modules[name])
+        given = _COMMENT.sub("", _IMPORT.sub("", modules[name]))
         exported: list[str] = _EXPORT.findall(given)
         text = _EXPORT.sub("", given)
         if (left_over := _LEFT_OVER.search(text)) is not None:

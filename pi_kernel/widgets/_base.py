@@ -15,7 +15,6 @@ from pi_kernel.widgets._assets import widget_source
 
 __all__ = ("PiWidget",)
 
-SOON_SECONDS = 0.01
 BUSY_SECONDS = 0.1
 """Between two looks at what changed, while something is going on."""
 IDLE_SECONDS = 1.0
@@ -55,7 +54,8 @@ class PiWidget(anywidget.AnyWidget):
         self._context = copy_context()
         self._timer: asyncio.TimerHandle | None = None
         self._is_over = False
-        self._is_more_waiting = False
+        self._next_pause: float | None = None
+        self._page: object = None
         self.is_live = False
         """Whether a page has said hello."""
         super().__init__(_esm=widget_source(), kind=self.view_kind, place=place)
@@ -106,29 +106,37 @@ class PiWidget(anywidget.AnyWidget):
         if self._is_over:
             return
         if message.get("type") == "hello":
-            self.is_live = True
-            self.tell([{"type": "ack"}, *self.whole()])
-            self._schedule()
+            self._greet(message.get("page"))
         elif message.get("type") == "hidden":
             self.is_live = False
         else:
             self.receive(message)
+
+    def _greet(self, page: object) -> None:
+        """Answer a page; one that has said hello before has got everything."""
+        is_known = self.is_live and page is not None and page == self._page
+        self.is_live = True
+        self._page = page
+        self.tell([{"type": "ack"}])
+        if not is_known:
+            self.tell(self.whole())
+            self._schedule()
 
     def flush(self) -> None:
         """Send what is new now."""
         if self.is_live and not self._is_over:
             self.tell(self.changes())
 
-    def soon(self) -> None:
-        """Look again at once: a few messages in a row tell what one would block the page with."""
-        self._is_more_waiting = True
+    def look_again(self, seconds: float) -> None:
+        """Look for changes again after so long, however long the pause else is."""
+        self._next_pause = seconds
 
     def _schedule(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        pause = BUSY_SECONDS if self.is_busy else IDLE_SECONDS
-        if self._is_more_waiting:
-            pause, self._is_more_waiting = SOON_SECONDS, False
+        pause, self._next_pause = self._next_pause, None
+        if pause is None:
+            pause = BUSY_SECONDS if self.is_busy else IDLE_SECONDS
         self._timer = self._loop.call_later(pause, self._tick, context=self._context.copy())
 
     def _tick(self) -> None:

@@ -75,13 +75,14 @@ def running_ms(call: Call) -> float | None:
     return call.duration_ms
 
 
-def tail_of(call: Call, max_chars: int) -> dict[str, Any] | None:
+def tail_of(call: Call, max_bytes: int) -> dict[str, Any] | None:
     """Return the end of what a running call has told, or None when it has told nothing."""
     partial = call.last_update
     if partial is None:
         return None
     text = text_of(partial.content)
-    kept = text[-max_chars:]
+    end = text[-max_bytes:].encode("utf-8", "surrogatepass")[-max_bytes:]
+    kept = end.decode("utf-8", "ignore")
     if len(kept) < len(text) and (cut := kept.find("\n")) >= 0:
         kept = kept[cut + 1 :]
     lines = _lines(text)
@@ -92,7 +93,7 @@ def tail_of(call: Call, max_chars: int) -> dict[str, Any] | None:
         lines = max(lines, _whole(truncation.get("totalLines")))
         n_bytes = max(n_bytes, _whole(truncation.get("totalBytes")))
     return {
-        "text": well_formed(kept),
+        "text": kept,
         "earlier": max(lines - _lines(kept), 0),
         "lines": lines,
         "bytes": n_bytes,

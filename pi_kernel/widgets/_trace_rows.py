@@ -108,10 +108,10 @@ class TraceRows:
             arguments_line(call, MAX_LINE_CHARS),
             kind_of(call),
             word_of_call(call),
-            (call.started_perf - self._zero) * 1000,
-            call.queued_ms or 0,
-            call.duration_ms,
-            call.total_ms if has_ended else None,
+            _short((call.started_perf - self._zero) * 1000),
+            _short(call.queued_ms or 0),
+            _short(call.duration_ms),
+            _short(call.total_ms) if has_ended else None,
         ]
 
     def _group(self, call: Call) -> int:
@@ -129,6 +129,11 @@ class TraceRows:
             known = self._group_of[key] = len(self.groups)
             self.groups.append({"label": label, "parent": parent})
         return known
+
+
+def _short(ms: float | None) -> float | None:
+    """Return a time to the microsecond: more digits are a third of what is sent."""
+    return None if ms is None else round(ms, 3)
 
 
 def _cell_label(root: Any) -> str:

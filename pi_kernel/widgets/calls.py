@@ -32,8 +32,8 @@ MAX_FAILED = 10
 MAX_RUNNING = 20
 MAX_BELOW = 5
 MAX_NOTE_CHARS = 400
-MAX_TAIL_CHARS = 16 * 1024
-MAX_TAILS_CHARS = 64 * 1024
+MAX_TAIL_BYTES = 16 * 1024
+MAX_TAILS_BYTES = 32 * 1024
 """Of all tails in one message."""
 STOPPED = "stopped by the person"
 
@@ -89,7 +89,7 @@ class CallsWidget(PiWidget):
         shown = self._most_wanted(calls)
         ids = [call.id for call in shown]
         running = [call for call in calls if call.status is None]
-        room = min(MAX_TAIL_CHARS, MAX_TAILS_CHARS // max(len(running), 1))
+        room = min(MAX_TAIL_BYTES, MAX_TAILS_BYTES // max(len(running), 1))
         told = [facts for call in shown if (facts := self._changed(call, room)) is not None]
         if told or is_whole or self._note != self._told_note or ids != self._told_ids:
             counts = {

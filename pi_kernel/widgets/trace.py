@@ -15,6 +15,10 @@ __all__ = ("TraceWidget",)
 
 FIRST_ROWS = 500
 BLOCK_ROWS = 5_000
+FAST_BLOCKS = 5
+"""So many in a row; a server lets about 3 MB through at once, and 1 MB a second."""
+SOON_SECONDS = 0.01
+SLOW_SECONDS = 0.5
 STOPPED = "stopped by the person"
 
 
@@ -44,6 +48,7 @@ class TraceWidget(PiWidget):
     ) -> None:
         self._rows = TraceRows(calls, is_part)
         self._title = title
+        self._n_told = self._n_blocks = 0
         super().__init__(place, bundle, on_idle)
 
     @property
@@ -52,39 +57,37 @@ class TraceWidget(PiWidget):
         return bool(self._rows.open)
 
     def whole(self) -> Iterator[JsonObject]:
-        """Tell the rows that are known, or the first of them."""
-        self._rows.take_new(FIRST_ROWS)
+        """Tell the first rows; `changes` tells the others, one block after another."""
+        if not self._rows.rows:
+            self._rows.take_new(FIRST_ROWS)
         self._rows.take_changed()
-        yield from self._blocks(0)
-        self._go_on()
+        self._n_told = self._n_blocks = 0
+        yield from self._block(FIRST_ROWS)
 
     def changes(self) -> Iterator[JsonObject]:
         """Tell the rows of calls that began or ended."""
-        known = len(self._rows.rows)
         self._rows.take_new(BLOCK_ROWS)
-        changed = [index for index in self._rows.take_changed() if index < known]
-        if len(self._rows.rows) > known:
-            yield from self._blocks(known)
+        changed = [index for index in self._rows.take_changed() if index < self._n_told]
         if changed:
             rows = [self._rows.rows[index] for index in changed]
             yield {"type": "changes", "at": changed, "rows": rows, **self._facts()}
-        self._go_on()
+        if self._n_told < len(self._rows.rows):
+            yield from self._block(BLOCK_ROWS)
 
-    def _go_on(self) -> None:
-        """Tell the next block soon: a page shows the first ones meanwhile."""
-        if self._rows.has_more:
-            self.soon()
-
-    def _blocks(self, first: int) -> Iterator[JsonObject]:
-        rows = self._rows.rows
-        for start in range(first, max(len(rows), first + 1), BLOCK_ROWS):
-            yield {
-                "type": "rows",
-                "from": start,
-                "rows": rows[start : start + BLOCK_ROWS],
-                "groups": self._rows.groups,
-                **self._facts(),
-            }
+    def _block(self, n_rows: int) -> Iterator[JsonObject]:
+        first = self._n_told
+        rows = self._rows.rows[first : first + n_rows]
+        self._n_told += len(rows)
+        self._n_blocks += 1
+        yield {
+            "type": "rows",
+            "from": first,
+            "rows": rows,
+            "groups": self._rows.groups,
+            **self._facts(),
+        }
+        if self._n_told < len(self._rows.rows) or self._rows.has_more:
+            self.look_again(SOON_SECONDS if self._n_blocks < FAST_BLOCKS else SLOW_SECONDS)
 
     def _facts(self) -> JsonObject:
         return {

@@ -22,7 +22,7 @@ GONE = "The kernel is gone. This is the last state it sent."
 UNLOADED = "Unloaded: pi_kernel is no longer active in this kernel."
 FAST_TRACE_MS = 2_000
 """A bound for a loaded machine; the benchmark prints the time."""
-SMOOTH_FRAME_MS = 150
+SMOOTH_FRAME_MS = 100
 LOAD = "%load_ext pi_kernel"
 HOSTILE = "<script>window.piRan = 1</script></pre><img src=x onerror='window.piRan = 2'>"
 COMMAND = "; ".join(
@@ -190,7 +190,7 @@ def test_a_trace_of_10000_calls_opens_fast_scrolls_and_outlives_a_reload(
     wait_for_end(notebook, 2)
     gaps = page.evaluate(SCROLL)
     assert gaps["rows"] < 50
-    assert gaps["longest"] < SMOOTH_FRAME_MS
+    assert gaps["slow"] < SMOOTH_FRAME_MS
 
     page.get_by_role("button", name="300 problems").click()
     assert grid.get_attribute("aria-rowcount") == "352"
@@ -261,15 +261,18 @@ def check_keys(notebook: Notebook, grid: Any) -> None:
 SCROLL = """async () => {
     const root = document.querySelector(".pi-host").shadowRoot;
     const scroller = root.querySelector(".pi-grid");
-    let last = performance.now(), longest = 0;
+    const gaps = [];
+    let last = performance.now();
     for (let frame = 0; frame < 90; frame++) {
         scroller.scrollTop += 411;
         const now = await new Promise(resolve => requestAnimationFrame(resolve));
-        longest = Math.max(longest, now - last);
+        gaps.push(now - last);
         last = now;
     }
+    const rows = root.querySelectorAll(".row").length;
     scroller.scrollTop = 0;
-    return { longest, rows: root.querySelectorAll(".row").length };
+    // A single gap is something else on the page.
+    return { slow: gaps.sort((a, b) => a - b)[80], rows };
 }"""
 
 

@@ -61,7 +61,7 @@ class Desk:
         v4: Any = nbformat.v4
         made = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells], metadata=metadata)
         path = self.path / name
-        path.write_text(nbformat.writes(made), encoding="utf-8")  # type: ignore[no-untyped-call]
+        path.write_text(nbformat.writes(made), encoding="utf-8")
         return path
 
     def without(self, module: str) -> dict[str, str]:

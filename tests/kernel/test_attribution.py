@@ -225,6 +225,22 @@ def test_a_timed_cell_makes_calls_like_any_other(kernel: Kernel) -> None:
     assert "Wall time" in reply.stdout
 
 
+def test_a_timed_cell_keeps_its_value_magics_and_line_numbers(kernel: Kernel) -> None:
+    reply = kernel.run("\n%%time\n%cd -q .\no = await ctx.execute_tool('note', {})\no.text")
+    assert reply.result == "'x'"
+    assert "Wall time: " in reply.stdout
+    reply = kernel.run("%%time\nawait ctx.tools.note()\n1 / 0")
+    assert reply.error == "ZeroDivisionError: division by zero"
+    assert "----> 3 1 / 0" in reply.traceback
+    assert "Wall time: " in reply.stdout
+
+
+def test_a_timed_cell_without_an_await_is_ipythons_own(kernel: Kernel) -> None:
+    assert "CPU times: user" in kernel.run("%%time\nx = 'awaits nothing'").stdout
+    assert kernel.run("%%time\nawait = 1").error.startswith("SyntaxError")
+    assert "Time execution" in kernel.run("%%time?").help
+
+
 def test_a_cell_run_from_a_cell_or_a_tool_makes_calls_for_the_outer_one(kernel: Kernel) -> None:
     n = kernel.next_count()
     found = kernel.value(

@@ -242,7 +242,7 @@ async def test_listener_to_everything_that_fails_is_told_of_by_the_event_where_i
 ) -> None:
     session = session_with(make_tool("t"))
 
-    def fail(event: object) -> None:
+    def fail(_event: object) -> None:
         raise ValueError("listener boom")
 
     session.subscribe(fail)

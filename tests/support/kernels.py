@@ -137,6 +137,8 @@ class Kernel:
     def send(self, code: str, **options: Any) -> str:
         """Send a cell without waiting; returns its message id."""
         options.setdefault("allow_stdin", False)
+        # Otherwise the kernel refuses what comes within a moment after an error.
+        options.setdefault("stop_on_error", False)
         return str(self.client.execute(code, **options))
 
     def request(self, code: str, *, header: dict[str, Any] | None = None, **metadata: Any) -> str:
@@ -149,7 +151,7 @@ class Kernel:
                 "store_history": True,
                 "user_expressions": {},
                 "allow_stdin": False,
-                "stop_on_error": True,
+                "stop_on_error": False,
             },
             metadata=metadata,
         )
@@ -224,9 +226,9 @@ class Kernel:
                 return list(reply["content"]["matches"])
 
     def close(self) -> None:
-        """End the kernel."""
+        """End the kernel; asked and not killed, so that it writes what coverage has seen."""
         self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
+        self.manager.shutdown_kernel(now=False)
         self.manager.cleanup_resources()
 
     def __enter__(self) -> Self:

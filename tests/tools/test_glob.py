@@ -206,11 +206,11 @@ def test_no_glob_takes_forever(glob: str) -> None:
 def test_such_globs_would_take_forever_with_a_plain_expression() -> None:
     pattern = re.compile(parse_glob("{a,aa}" * 30 + "b").pattern())
     seconds = []
-    for length in (32, 36):
+    for length in (32, 35):
         started = time.perf_counter()
         assert pattern.fullmatch(b"a" * length) is None
         seconds.append(time.perf_counter() - started)
-    assert seconds[1] > 8 * seconds[0]
+    assert seconds[1] > 3 * seconds[0]
 
 
 def test_glob_that_needs_too_large_an_automaton_is_refused() -> None:

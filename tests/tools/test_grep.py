@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -423,51 +424,61 @@ async def test_aborted_call_does_not_start(tmp_path: Path, engine: str) -> None:
         await call(tmp_path / "nope", "x", engine, signal=signal)
 
 
-async def wait_for_reader(pipe: Path) -> int:
-    """Return the write end of a named pipe once somebody has opened it for reading."""
-    return await anyio.to_thread.run_sync(lambda: os.open(pipe, os.O_WRONLY))
+NEVER_ENDS = "x(a|aa)+[yz]"
+"""For Python's regular expressions and the line of `fill_without_end`."""
 
 
-async def wait_for_end_of_reader(pipe: int) -> None:
+def fill_without_end(folder: Path) -> None:
+    """Make a folder in which neither engine comes to an end."""
+    fill(folder, {"a": "x" + "a" * 80 + "b\n"})
+    os.mkfifo(folder / ".ignore")  # ripgrep waits for its other end
+
+
+async def wait_for_search(folder: Path) -> psutil.Process:
+    """Return the process that searches the folder once it is there."""
+    while True:
+        for process in psutil.Process().children():
+            with contextlib.suppress(psutil.Error):
+                if process.cwd() == str(folder):
+                    return process
+        await anyio.sleep(0.005)
+
+
+async def wait_for_end(process: psutil.Process) -> None:
     with anyio.fail_after(5):
-        while True:
-            try:
-                os.write(pipe, b"x")
-            except BrokenPipeError:
-                break
+        while process.is_running():  # noqa: ASYNC110 - the process list tells nobody
             await anyio.sleep(0.001)
-    os.close(pipe)
 
 
 async def test_abort_ends_the_search_and_its_process_at_once(tmp_path: Path, engine: str) -> None:
-    os.mkfifo(tmp_path / "pipe")
+    fill_without_end(tmp_path)
     signal = AbortSignal()
-    pipes: list[int] = []
+    searches: list[psutil.Process] = []
 
-    async def abort_when_reading() -> None:
-        pipes.append(await wait_for_reader(tmp_path / "pipe"))
+    async def abort_when_searching() -> None:
+        searches.append(await wait_for_search(tmp_path))
         signal.abort()
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
-            group.start_soon(abort_when_reading)
+            group.start_soon(abort_when_searching)
             with pytest.raises(ToolAborted):
-                await call(tmp_path, "x", engine, path="pipe", signal=signal)
-        await wait_for_end_of_reader(pipes[0])
+                await call(tmp_path, NEVER_ENDS, engine, signal=signal)
+        await wait_for_end(searches[0])
 
 
 async def test_cancelled_call_takes_its_process_along(tmp_path: Path, engine: str) -> None:
-    os.mkfifo(tmp_path / "pipe")
+    fill_without_end(tmp_path)
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
 
             async def search() -> None:
-                await call(tmp_path, "x", engine, path="pipe")
+                await call(tmp_path, NEVER_ENDS, engine)
 
             group.start_soon(search)
-            pipe = await wait_for_reader(tmp_path / "pipe")
+            process = await wait_for_search(tmp_path)
             group.cancel_scope.cancel()
-        await wait_for_end_of_reader(pipe)
+        await wait_for_end(process)
 
 
 def query_for(folder: Path, pattern: str) -> Query:
@@ -486,9 +497,7 @@ def query_for(folder: Path, pattern: str) -> Query:
 def test_pattern_that_never_ends_in_python_is_given_up(tmp_path: Path) -> None:
     fill(tmp_path, {"a": "x" + "a" * 80 + "b\n"})
     with pytest.raises(PiKernelError, match=r"^The pattern takes more than 0\.2 seconds on one"):
-        search_with_python(
-            query_for(tmp_path, "x(a|aa)+[yz]"), AbortSignal(), seconds_per_block=0.2
-        )
+        search_with_python(query_for(tmp_path, NEVER_ENDS), AbortSignal(), seconds_per_block=0.2)
 
 
 async def test_operations_say_what_a_path_is(tmp_path: Path) -> None:

@@ -423,7 +423,7 @@ async def test_any_bytes_go_there_and_back(
 ) -> None:
     path = str(tmp_path_factory.mktemp("bytes") / "a")
     await there.write_file(path, content)
-    assert Path(path).read_bytes() == content == await there.read_file(path)  # noqa: ASYNC240
+    assert Path(path).read_bytes() == content == await there.read_file(path)
 
 
 async def test_write_keeps_mode_and_links_there(

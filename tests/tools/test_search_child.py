@@ -30,6 +30,7 @@ def job_for(pattern: str, **changes: Any) -> dict[str, Any]:
         "is_literal": regex.is_literal,
         "context": 0,
         "max_count": 101,
+        "max_line_bytes": 2000,
         "explicit": False,
         "seconds": 20,
         **changes,
@@ -39,7 +40,10 @@ def job_for(pattern: str, **changes: Any) -> dict[str, Any]:
 def rows_of(lines: list[bytes], cuts: set[int], job: dict[str, Any]) -> list[Row]:
     """Search lines that come in blocks; a cut is where a block ends."""
     search = child.FileSearch(
-        child.Matcher(job), context=job["context"], max_count=job["max_count"]
+        child.Matcher(job),
+        context=job["context"],
+        max_count=job["max_count"],
+        max_line_bytes=job["max_line_bytes"],
     )
     block: list[bytes] = []
     for number, line in enumerate(lines):
@@ -93,6 +97,16 @@ def test_rows_do_not_depend_on_where_blocks_end(  # noqa: PLR0913
         lines[-1] = lines[-1][:-1]
     job = job_for(pattern, context=context, max_count=max_count)
     assert rows_of(lines, cuts, job) == expected_rows(lines, job)
+
+
+def test_rows_hold_no_more_of_a_line_than_is_asked_for() -> None:
+    lines = [b"a" * 5 + b"\n", b"hit" + b"b" * 9 + b"\n", b"c" * 4]
+    job = job_for("hit", context=1, max_line_bytes=4)
+    assert rows_of(lines, set(), job) == [
+        (1, b"-", b"aaaa"),
+        (2, b":", b"hitb"),
+        (3, b"-", b"cccc"),
+    ]
 
 
 def test_empty_match_after_the_last_newline_is_no_line() -> None:

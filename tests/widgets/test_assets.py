@@ -14,12 +14,14 @@ def test_modules_become_functions_in_the_order_of_their_imports() -> None:
     modules = {
         "main.js": 'import { b } from "./b.js";\n\nexport default { run: () => b() };\n',
         "b.js": 'import {\n  A,\n} from "./a.js";\n\nconst own = 1;\nexport function b() {}\n',
-        "a.js": "const own = 2;\nexport const A = own;\nexport class C {}\n",
+        "a.js": "// Of a.\nconst own = 2; // kept\nexport const A = own;\n"
+        "/**\n * Of C.\n */\nexport class C {\n  /** of x */\n  x = 'http://x';\n}\n",
         "unused.js": "export const U = 1;\n",
     }
     assert join_modules(modules) == (
         "// ---- a.js\n"
-        "const { A, C } = (() => {\nconst own = 2;\nconst A = own;\nclass C {}\n"
+        "const { A, C } = (() => {\nconst own = 2; // kept\nconst A = own;\n"
+        "class C {\n  x = 'http://x';\n}\n"
         "return { A, C };\n})();\n"
         "\n// ---- b.js\n"
         "const { b } = (() => {\n\nconst own = 1;\nfunction b() {}\nreturn { b };\n})();\n"

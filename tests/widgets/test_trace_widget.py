@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from pi_kernel import ToolSession
@@ -90,11 +91,16 @@ async def test_many_rows_come_in_blocks_the_first_one_small(opened: Opened) -> N
     widget = TraceWidget(session.host.calls, "session", place="pi-at-test")
     sent = opened(widget)
     await talk(widget, HELLO)
-    widget.flush()
-    widget.flush()
-    widget.flush()
+    for _ in range(4):
+        widget.flush()
     blocks = [(m["from"], len(m["rows"])) for m in sent if m["type"] == "rows"]
     assert blocks == [(0, 500), (500, 5_000), (5_500, 1_501)]
+    assert sum(len(json.dumps(message)) for message in sent) < 90 * 7_001
+    sent.clear()
+    await talk(widget, HELLO | {"page": "another"})
+    widget.flush()
+    widget.flush()
+    assert [(m["from"], len(m["rows"])) for m in sent if m["type"] == "rows"] == blocks
 
 
 async def test_details_are_told_when_somebody_asks(opened: Opened) -> None:

@@ -21,6 +21,8 @@ export class Link {
   /** @type {LinkState} */
   state = "opening";
   #hellos = 0;
+  /** Tells the kernel whether it has answered this page already. */
+  #page = Math.random().toString(36).slice(2);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -42,9 +44,13 @@ export class Link {
   open() {
     if (this.state !== "opening" || this.#hellos >= MAX_HELLOS) return;
     this.#hellos += 1;
-    this.send({ type: "hello", try: this.#hellos });
+    this.hello();
     const pause = this.#hellos < FIRST_HELLOS ? FIRST_PAUSE_MS : LATER_PAUSE_MS;
     this.#timer = setTimeout(() => this.open(), pause);
+  }
+
+  hello() {
+    this.send({ type: "hello", page: this.#page, try: this.#hellos });
   }
 
   /** @param {any} message */

@@ -43,7 +43,7 @@ class Widget {
     return new Places(
       name,
       () => this.view(),
-      (isShown) => this.link.send({ type: isShown ? "hello" : "hidden" }),
+      (isShown) => (isShown ? this.link.hello() : this.link.send({ type: "hidden" })),
     );
   }
 

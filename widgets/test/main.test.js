@@ -69,7 +69,7 @@ beforeEach(() => {
 
 test("nothing is shown before the kernel has answered", () => {
   const { model, output, roots, close } = open();
-  expect(model.sent).toEqual([{ type: "hello", try: 1 }]);
+  expect(model.sent).toEqual([{ type: "hello", page: expect.any(String), try: 1 }]);
   expect(roots()).toEqual([]);
   expect(output.textContent).toBe("static");
   model.say({ type: "ack" });
@@ -205,7 +205,7 @@ test("a widget whose views are away tells so, and asks again when one is back", 
   expect(model.sent.at(-1)).toEqual({ type: "hidden" });
   document.body.append(output);
   await vi.advanceTimersByTimeAsync(10);
-  expect(model.sent.at(-1)).toEqual({ type: "hello" });
+  expect(model.sent.at(-1)).toMatchObject({ type: "hello" });
   close();
   vi.useRealTimers();
 });

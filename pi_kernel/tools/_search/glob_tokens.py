@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = (
     "ANY",
@@ -21,11 +22,13 @@ __all__ = (
     "Token",
     "Wildcard",
     "encode",
+    "literal",
 )
 
 SEPARATOR = "/"
 SLASH = ord(SEPARATOR)
 ANY_BYTE = range(256)
+MAX_REMEMBERED_LITERALS = 1024
 NO_SLASH = frozenset(ANY_BYTE) - {SLASH}
 
 
@@ -34,6 +37,12 @@ class Literal:
     """One character that stands for itself."""
 
     char: str
+
+
+@lru_cache(maxsize=MAX_REMEMBERED_LITERALS)
+def literal(char: str) -> Literal:
+    """Return the token of a character; a large ignore file has few different ones."""
+    return Literal(char)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pi_kernel.tools._search.glob_tokens import (
     Literal,
     Token,
     encode,
+    literal,
 )
 
 __all__ = ("Glob", "GlobError", "PathTest", "parse_glob")
@@ -160,7 +161,7 @@ class _Parser:
             if special is not None:
                 special()
             else:
-                self._push(Literal(char))
+                self._push(literal(char))
         if self._starts:
             raise self._error(
                 "unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)"
@@ -179,14 +180,14 @@ class _Parser:
     def _escape(self) -> None:
         if self._at == len(self._text):
             raise self._error("dangling '\\'")
-        self._push(Literal(self._text[self._at]))
+        self._push(literal(self._text[self._at]))
         self._at += 1
 
     def _comma(self) -> None:
         if self._starts:
             self._branches.append([])
         else:
-            self._push(Literal(","))
+            self._push(literal(","))
 
     def _open_braces(self) -> None:
         if len(self._starts) == MAX_NESTED_BRACES:
@@ -250,7 +251,7 @@ class _Parser:
             if at >= len(text):
                 if not self._allow_unclosed_class:
                     raise self._error("unclosed character class; missing ']'")
-                self._push(Literal("["))
+                self._push(literal("["))
                 return
             char = text[at]
             at += 1

@@ -30,6 +30,7 @@ UNICODE_WHITE_SPACE = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 MAX_FILE_BYTES = 256 * 1024
+MAX_LINE_BYTES = 8 * 1024
 RULES_PER_EXPRESSION = 500
 GIT = b".git"
 GIT_POINTER = b"gitdir: "
@@ -169,8 +170,8 @@ class Overrides:
 def read_rules(*files: bytes, problems: list[str] | None = None) -> Rules:
     """Read the rules of the files that can be read; lines that are not valid are left out.
 
-    A line that is not UTF-8 ends its file; so does its size, where it is larger than any ignore
-    file that somebody wrote.
+    A line that is not UTF-8 ends its file. What is larger than anybody writes is left out: the
+    rest of a file, and a line.
 
     Args:
         files: Absolute paths.
@@ -184,6 +185,8 @@ def read_rules(*files: bytes, problems: list[str] | None = None) -> Rules:
         except OSError:
             continue
         for number, raw in enumerate(lines):
+            if len(raw) > MAX_LINE_BYTES:
+                continue
             try:
                 line = raw.removesuffix(b"\r").decode()
             except UnicodeDecodeError:

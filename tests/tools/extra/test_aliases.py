@@ -268,7 +268,7 @@ async def test_search_files_names_its_own_limit(
 async def test_execute_command_runs_where_cwd_says(tmp_path: Path) -> None:
     put(tmp_path, "d/a.py")
     tool = alias("execute_command", tmp_path)
-    folder = os.path.realpath(tmp_path)  # noqa: ASYNC240 - nothing waits
+    folder = os.path.realpath(tmp_path)
     assert await text(tool, {"command": "pwd -P"}) == f"{folder}\n"
     assert await text(tool, {"command": "pwd -P", "cwd": "d"}) == f"{folder}/d\n"
     assert await text(tool, {"command": "pwd -P", "cwd": f"{folder}/d"}) == f"{folder}/d\n"
