@@ -24,7 +24,16 @@ from pi_kernel.widgets.place import new_place, placed
 if TYPE_CHECKING:
     from pi_kernel.widgets._base import PiWidget
 
-__all__ = ("LiveCell", "has_live_page", "live_cell", "show_trace", "unload_views")
+__all__ = (
+    "LiveCell",
+    "attach_displays",
+    "detach_displays",
+    "has_live_page",
+    "live_cell",
+    "show_call",
+    "show_trace",
+    "unload_views",
+)
 
 MAX_AT_ONCE_CALLS = 500
 """Of a trace whose static form is made before it is shown; that of a longer one comes behind."""

@@ -13,7 +13,7 @@ from IPython.display import DisplayHandle, display
 
 from pi_kernel.render._text import escape
 
-__all__ = ("LiveLine", "Ticker", "live_line", "muted")
+__all__ = ("LiveLine", "NotebookLine", "TerminalLine", "Ticker", "live_line", "muted")
 
 SHOW_AFTER_SECONDS = 0.5
 UPDATE_SECONDS = 0.1

@@ -12,7 +12,7 @@ from pi_kernel.render.aborted import aborted_bundle
 from pi_kernel.render.formats import counted, duration
 from pi_kernel.runtime.call import Call
 
-__all__ = ("StatusLine",)
+__all__ = ("StatusLine", "activity_of", "summary")
 
 MAX_NAMED = 3
 MAX_ACTIVITY_CHARS = 80

@@ -223,16 +223,17 @@ class _Run:
         output, writer = os.pipe()
         try:
             _widen(output)
-            self._started_at = time.monotonic()
-            self._process = subprocess.Popen(  # noqa: S603 - running commands is the purpose
-                [part.encode("utf-8", "surrogateescape") for part in self.argv],
-                cwd=self.cwd,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=writer,
-                stderr=writer,
-                start_new_session=True,
-            )
+            with _spawning:
+                self._started_at = time.monotonic()
+                self._process = subprocess.Popen(  # noqa: S603 - running commands is the purpose
+                    [part.encode("utf-8", "surrogateescape") for part in self.argv],
+                    cwd=self.cwd,
+                    env=self.env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=writer,
+                    stderr=writer,
+                    start_new_session=True,
+                )
         except BaseException:
             os.close(output)
             raise
@@ -357,6 +358,9 @@ def _node_wording(program: str) -> Generator[None]:
         raise FileError(message, number=error.errno, code=code, path=None) from error
 
 
+_spawning = threading.Lock()
+"""One start at a time: each holds the interpreter lock until the program runs, and many threads
+that wait for their turn with that would keep the event loop from its own."""
 _running: set[_Run] = set()
 _owner_pid = os.getpid()
 

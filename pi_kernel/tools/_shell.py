@@ -19,6 +19,7 @@ from pi_kernel.registry.definition import OnUpdate, ToolDefinition
 from pi_kernel.runtime._json_text import number_text
 from pi_kernel.runtime.abort import AbortSignal
 from pi_kernel.tools._output import OutputAccumulator, OutputSnapshot
+from pi_kernel.tools._paths import working_directory
 from pi_kernel.tools._process import CommandTimeoutError
 from pi_kernel.tools._shell_env import shell_environment
 from pi_kernel.tools._truncate import DEFAULT_MAX_BYTES, format_size
@@ -184,9 +185,10 @@ class ShellTool:
         """Return command, working directory and environment after prefix and hook."""
         if self.command_prefix:
             command = f"{self.command_prefix}\n{command}"
+        directory = Path(working_directory(ctx, self.cwd))
         facts: dict[str, Any] = {
             "command": command,
-            "cwd": str(Path.cwd() / (getattr(ctx, "cwd", None) or self.cwd or "")),
+            "cwd": str(directory if directory.is_absolute() else Path.cwd() / directory),
             "env": shell_environment(ctx, expose_session=self.expose_session_environment),
         }
         if self.spawn_hook is not None:
