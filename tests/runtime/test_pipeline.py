@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -482,7 +481,10 @@ async def test_the_duration_is_of_execute_alone() -> None:
     session.subscribe(slow)
     outcome = await session.execute_tool("t")
     assert outcome.duration_ms is not None
-    assert 25 <= outcome.duration_ms < 55
+    total_ms = session.trace.calls()[0].total_ms
+    assert total_ms is not None
+    assert outcome.duration_ms >= 25
+    assert total_ms - outcome.duration_ms >= 25  # the start event's share
 
 
 async def test_a_hundred_million_characters_pass_without_copies() -> None:
@@ -493,14 +495,11 @@ async def test_a_hundred_million_characters_pass_without_copies() -> None:
 
     session = session_with(make_tool("t", echo, parameters=object_of("text", text="string")))
     log = Log(session)
-    begin = time.perf_counter()
     outcome = await session.execute_tool("t", {"text": text})
-    seconds = time.perf_counter() - begin
     assert outcome.text is text
     assert outcome.args["text"] is text
     assert log.of("tool_execution_end")[0].result.content[0].text is text
     assert len(repr(outcome)) < 200
-    assert seconds < 3
 
 
 async def test_a_tool_that_calls_itself_without_end_is_an_error_result() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
@@ -195,22 +194,11 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.timeout(20)  # each would take years by trying one way after another
 @pytest.mark.parametrize("glob", HOSTILE)
 def test_no_glob_takes_forever(glob: str) -> None:
-    started = time.monotonic()
     assert not matches(glob, "a" * 255)
     assert not matches(glob, "/".join(["a" * 60] * 20))
-    assert time.monotonic() - started < 2
-
-
-def test_such_globs_would_take_forever_with_a_plain_expression() -> None:
-    pattern = re.compile(parse_glob("{a,aa}" * 30 + "b").pattern())
-    seconds = []
-    for length in (32, 35):
-        started = time.perf_counter()
-        assert pattern.fullmatch(b"a" * length) is None
-        seconds.append(time.perf_counter() - started)
-    assert seconds[1] > 3 * seconds[0]
 
 
 def test_glob_that_needs_too_large_an_automaton_is_refused() -> None:
