@@ -226,6 +226,7 @@ class Extension:
         if cell.is_interrupted:
             self._errors.restore(result)
         cell.finish("aborted" if cell.is_interrupted else "ok" if is_ok else "error")
+        cell.task = None  # it holds the cell's last value
         if run.line is not None:
             run.line.close()
         if run.clock is not None:

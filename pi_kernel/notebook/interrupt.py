@@ -70,7 +70,7 @@ class InterruptHandler:
         """Give SIGINT back, unless somebody else has taken it meanwhile."""
         if self._cell is not cell:
             return
-        self._cell = None
+        self._cell = self._context = self._loop = None
         if threading.current_thread() is not threading.main_thread():
             return
         if signal.getsignal(signal.SIGINT) == self._handle:

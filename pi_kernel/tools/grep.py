@@ -306,20 +306,21 @@ class _Rows:
 
 
 def _texts(query: Query, file: FileRows) -> Iterator[tuple[int, bool, str]]:
-    last = len(file.rows) - 1
-    for index, (number, is_match, data) in enumerate(file.rows):
-        line = data
-        if data.endswith(b"\r") and not (index == last and _ends_without_newline(query, file)):
-            line = data[:-1]
-        yield number, is_match, line.decode("utf-8", "replace")
+    rows = file.rows()
+    row = next(rows, None)
+    while row is not None:
+        number, is_match, data = row
+        row = next(rows, None)
+        if data.endswith(b"\r") and (row or not _ends_without_newline(query, file, data)):
+            data = data[:-1]
+        yield number, is_match, data.decode("utf-8", "replace")
 
 
-def _ends_without_newline(query: Query, file: FileRows) -> bool:
+def _ends_without_newline(query: Query, file: FileRows, row: bytes) -> bool:
     """Whether the last row is the file's last line and has no newline.
 
     The carriage return at its end is part of such a line; the search prints a newline after it.
     """
-    row = file.rows[-1][2]
     try:
         with open_plain(query.absolute(file.path)) as stream:
             mark = stream.read(2)

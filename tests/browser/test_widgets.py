@@ -206,6 +206,7 @@ def test_a_trace_of_10000_calls_opens_fast_scrolls_and_outlives_a_reload(
     picture(notebook, "trace-dark")
     choose_theme(notebook, "Light")
     page.set_viewport_size({"width": 520, "height": 1_300})
+    notebook.wait(NARROW_AXIS)
     picture(notebook, "trace-narrow")
     page.set_viewport_size({"width": 1_000, "height": 900})
 
@@ -223,6 +224,13 @@ def test_a_trace_of_10000_calls_opens_fast_scrolls_and_outlives_a_reload(
     notebook.start("notebook:run-cell")
     page.get_by_text(UNLOADED).wait_for()
     assert notebook.errors == []
+
+
+NARROW_AXIS = """() => {
+    const axis = document.querySelector(".pi-host").shadowRoot.querySelector(".ax");
+    const labels = [...axis.children].filter(label => label.textContent);
+    return axis.clientWidth < 100 && labels.length === 1;
+}"""
 
 
 def check_keys(notebook: Notebook, grid: Any) -> None:

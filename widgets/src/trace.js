@@ -136,6 +136,8 @@ class TraceView {
     const parts = [this.head, this.grid, this.empty, this.pane.el, this.foot];
     this.el = h("div", { class: "pi-card pi-tr", role: "group" }, ...parts);
     this.el.addEventListener("keydown", (event) => this.#key(event));
+    this.resized = new ResizeObserver(() => this.redraw());
+    this.resized.observe(this.el);
   }
 
   // -- what is shown ---------------------------------------------------------------------------
@@ -493,6 +495,7 @@ class TraceView {
 
   close() {
     this.#keepTime(false);
+    this.resized.disconnect();
   }
 }
 

@@ -34,7 +34,7 @@ export class TimeAxis {
     const marks = ticks(from, to);
     const width = this.el.clientWidth || MAX_LABELS * LABEL_PX;
     const every = Math.ceil((marks.length * LABEL_PX) / width);
-    const key = [every, from, to].join();
+    const key = [width, from, to].join();
     if (key === this.key) return;
     this.key = key;
     const labels = marks.map((ms, i) => {

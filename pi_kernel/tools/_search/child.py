@@ -11,6 +11,7 @@ Source:
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import os
@@ -22,6 +23,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 BLOCK_BYTES = 4 << 20
+MAX_LINE_BYTES = 256 << 20
+"""A line is searched as a whole and takes several times its size. What is UTF-16 is one block."""
 HEAD_BYTES = 1 << 16
 """Most binary files show in so many bytes that they are."""
 READ_BYTES = 1 << 16
@@ -169,22 +172,35 @@ def blocks(head: bytes, stream: IO[bytes]) -> Iterator[bytes]:
     Args:
         head: What was read of it already.
         stream: The rest.
+
+    Raises:
+        OSError: If a line is too large.
     """
     encoding = UTF_16_MARKS.get(head[:2])
     if encoding is not None:
-        text = (head[2:] + stream.read()).decode(encoding, "replace")
+        content = head[2:] + stream.read(MAX_LINE_BYTES)
+        _check_size(len(content))
+        text = content.decode(encoding, "replace")
         yield text.encode("utf-8", "replace")
         return
     pieces = [head.removeprefix(UTF_8_MARK)]
+    size = len(head)
     while piece := stream.read(BLOCK_BYTES):
         cut = piece.rfind(b"\n") + 1
         if cut:
             pieces.append(piece[:cut])
             yield b"".join(pieces)
-            pieces = []
+            pieces, size = [], 0
         pieces.append(piece[cut:])
+        size += len(piece) - cut
+        _check_size(size)
     if rest := b"".join(pieces):
         yield rest
+
+
+def _check_size(size_bytes: int) -> None:
+    if size_bytes >= MAX_LINE_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def search_file(path: bytes, job: dict[str, Any], matcher: Matcher, watch: Watch) -> FileSearch:

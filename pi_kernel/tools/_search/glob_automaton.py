@@ -23,7 +23,7 @@ from pi_kernel.tools._search.glob_tokens import (
 
 __all__ = ("to_automaton",)
 
-MAX_NODES = 20_000
+MAX_NODES = 100_000
 """With more each step would take too long."""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 __all__ = ("FileRows", "Row", "RowReader")
 
+NUMBER_AND_MARK = re.compile(rb"\d+([:-])")
 NUMBER_AND_TEXT = re.compile(rb"(\d+)([:-])([^\n]*)\n")
 BINARY_MESSAGE = re.compile(
     rb": WARNING: stopped searching binary file after match"
@@ -28,10 +29,20 @@ class FileRows:
 
     path: bytes
     """As the search printed it."""
-    rows: list[Row] = field(default_factory=list)
+    printed: list[bytes] = field(default_factory=list)
+    """The rows as they were printed, in pieces of whole ones: that needs the least memory."""
     match_count: int = 0
     is_binary: bool = False
     """Whether the search stopped in it because of a NUL byte."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows."""
+        path_bytes = len(self.path) + 1
+        for piece in self.printed:
+            at = 0
+            while row := NUMBER_AND_TEXT.match(piece, at + path_bytes):
+                yield int(row[1]), row[2] == b":", row[3]
+                at = row.end()
 
 
 class RowReader:
@@ -49,15 +60,18 @@ class RowReader:
         data = b"".join(self._pieces)
         at, end = 0, data.rfind(b"\n") + 1
         while at < end:
-            after = self._take(data, at, end)
-            if after is None:
-                nul = data.find(b"\0", at, end)
-                if nul < 0 or data.find(b"\n", nul, end) < 0:
-                    break
-                yield from self.finish()
-                self._file = FileRows(data[at:nul])
-                continue
-            at = after
+            at = self._take_rows(data, at, end)
+            if self._file is not None and data.startswith(self._file.path, at):
+                message = BINARY_MESSAGE.match(data, at + len(self._file.path), end)
+                if message is not None:
+                    self._file.is_binary = True
+                    at = message.end()
+                    continue
+            nul = data.find(b"\0", at, end)
+            if nul < 0 or data.find(b"\n", nul, end) < 0:
+                break
+            yield from self.finish()
+            self._file = FileRows(data[at:nul])
         self._pieces = [data[at:]]
 
     def finish(self) -> Iterator[FileRows]:
@@ -65,22 +79,19 @@ class RowReader:
         if self._file is not None:
             yield self._file
 
-    def _take(self, data: bytes, at: int, end: int) -> int | None:
-        """Take one row of the current file; return where the next one starts."""
+    def _take_rows(self, data: bytes, start: int, end: int) -> int:
+        """Take rows of the current file; return where something else starts."""
         file = self._file
-        if file is None or not data.startswith(file.path, at):
-            return None
-        at += len(file.path)
-        if data[at : at + 1] == b"\0":
-            row = NUMBER_AND_TEXT.match(data, at + 1, end)
-            if row is None:
-                return None
-            is_match = row[2] == b":"
-            file.rows.append((int(row[1]), is_match, row[3]))
-            file.match_count += is_match
-            return row.end()
-        message = BINARY_MESSAGE.match(data, at, end)
-        if message is None:
-            return None
-        file.is_binary = True
-        return message.end()
+        if file is None:
+            return start
+        at, head = start, file.path + b"\0"
+        while data.startswith(head, at):
+            mark = NUMBER_AND_MARK.match(data, at + len(head), end)
+            newline = -1 if mark is None else data.find(b"\n", mark.end(), end)
+            if mark is None or newline < 0:
+                break
+            file.match_count += mark[1] == b":"
+            at = newline + 1
+        if at > start:
+            file.printed.append(data[start:at])
+        return at
