@@ -218,7 +218,16 @@ class Kernel:
         return self.wait(message_id)
 
     def complete(self, code: str) -> list[str]:
-        """Return the completions at the end of the code."""
+        """Return the completions at the end of the code.
+
+        IPython gives up when its time is over, which on a busy machine is at once: ask again.
+        """
+        for _ in range(5):
+            if found := self._complete_once(code):
+                return found
+        return []
+
+    def _complete_once(self, code: str) -> list[str]:
         message_id = self.client.complete(code, len(code))
         while True:
             reply = self.client.get_shell_msg(timeout=REPLY_SECONDS)
