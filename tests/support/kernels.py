@@ -18,6 +18,7 @@ from jupyter_client.manager import KernelManager
 
 START_SECONDS = 30
 REPLY_SECONDS = 20
+COMPLETE_SECONDS = 5
 LOAD = "%load_ext pi_kernel"
 ROOT = Path(__file__).parents[2]
 OTHER_PYTHON = os.environ.get("PI_KERNEL_TEST_PYTHON")
@@ -222,10 +223,10 @@ class Kernel:
 
         IPython gives up when its time is over, which on a busy machine is at once: ask again.
         """
-        for _ in range(5):
-            if found := self._complete_once(code):
-                return found
-        return []
+        deadline = time.monotonic() + COMPLETE_SECONDS
+        while not (found := self._complete_once(code)) and time.monotonic() < deadline:
+            continue
+        return found
 
     def _complete_once(self, code: str) -> list[str]:
         message_id = self.client.complete(code, len(code))
