@@ -190,7 +190,7 @@ def test_interrupt_command_stops_a_running_call_at_once(
     notebook.start("notebook:run-all-cells")
     notebook.output("sleep 1000").get_by_text(
         re.compile("^Running echo started; sleep 1000 · ")
-    ).wait_for(timeout=WAIT_MS)
+    ).wait_for(state="attached", timeout=WAIT_MS)
     notebook.picture("running")
     seconds = notebook.page.evaluate(INTERRUPT)
     assert seconds < 0.5
