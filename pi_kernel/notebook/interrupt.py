@@ -8,9 +8,11 @@ in no task anything that asyncio does not take as a cancellation, because either
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from types import FrameType
@@ -26,6 +28,8 @@ Place = Literal["cell", "other", "loop"]
 """Whose code a stop meets: the cell's own, somebody else's in a task (such as a tool's), none."""
 
 PACKAGE = "pi_kernel."
+REMIND_SECONDS = 0.05
+MAX_REMIND_SECONDS = 1.0
 LOOP_FUNCTION = "_run_once"
 """Of asyncio: what is below its frame on the stack waits for it to return."""
 
@@ -51,6 +55,10 @@ class InterruptHandler:
         """Of the cell: what its watchers print when they are told belongs to it."""
         self._previous: Any = None
         self._hits = 0
+        self._is_heard = True
+        """Whether the event loop, or code that runs, has got the last stop."""
+        self._is_reminder = False
+        """Whether the next signal is our own."""
         self._deliver: Callable[[], None] | None = None
 
     def install(self, cell: Cell) -> None:
@@ -84,21 +92,45 @@ class InterruptHandler:
             if callable(self._previous):
                 self._previous(number, frame)
             return
-        self._hits += 1
-        cell.is_interrupted = True
-        cell.is_told = False
-        is_forced = self._hits > 1
+        is_reminder, self._is_reminder = self._is_reminder, False
+        if not is_reminder:
+            self._hits += 1
+            self._is_heard = False
+            cell.is_interrupted = True
+            cell.is_told = False
+            act = self._first if self._hits == 1 else self._force
+            # Not call_soon: that does not wake an idle loop.
+            loop.call_soon_threadsafe(act, cell, context=self._context)
+        if self._is_heard:
+            return
         place = self._place(frame, cell)
-        task = asyncio.current_task(loop) if place != "loop" else None
-        must_raise = place == "cell" or (place == "other" and is_forced)
-        if must_raise and task is cell.task:
-            cell.is_told = True
-        # Not call_soon: that does not wake an idle loop.
-        act = self._force if is_forced else self._first
-        loop.call_soon_threadsafe(act, cell, context=self._context)
-        if must_raise:
+        if place == "cell" or (place == "other" and self._hits > 1):
             # What is scheduled is not heard while synchronous code runs.
-            raise CallbackInterrupted(INTERRUPTED) if task is None else CellInterrupted
+            self._is_heard = True
+            task = asyncio.current_task(loop)
+            if task is None:
+                raise CallbackInterrupted(INTERRUPTED)
+            cell.is_told = task is cell.task
+            raise CellInterrupted
+        if not is_reminder:
+            _thread.start_new_thread(self._remind, (cell, self._hits))
+
+    def _remind(self, cell: Cell, hits: int) -> None:
+        """Send the signal again while nothing has heard it.
+
+        It may have come between two pieces of code of which the second keeps the loop busy.
+        """
+        pause = REMIND_SECONDS
+        while True:
+            time.sleep(pause)
+            if self._is_heard or self._cell is not cell or self._hits != hits:
+                return
+            self._is_reminder = True
+            if hasattr(signal, "pthread_kill"):
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            else:  # Windows
+                _thread.interrupt_main()
+            pause = min(2 * pause, MAX_REMIND_SECONDS)
 
     def _place(self, frame: FrameType | None, cell: Cell) -> Place:
         """Return whose code is being run: looked for from the innermost frame outwards."""
@@ -125,6 +157,7 @@ class InterruptHandler:
             self._deliver()
 
     def _note(self, cell: Cell) -> None:
+        self._is_heard = True
         cell.signal.abort("interrupted")
         if self._cell is cell:
             self._on_interrupt(cell)
